@@ -3,28 +3,7 @@
  *
  * isolated_extension_test.c: extensions between a host and plugins in processes of their own. */
 #include "../plugins/store.h"
-#include "plugins.h"
-
-static char lines[4096];
-static pthread_mutex_t lines_lock = PTHREAD_MUTEX_INITIALIZER;
-static void keep_line(void *info, treadle_plugin plugin, uint32_t level, const char *text) {
-    (void)info, (void)plugin, (void)level;
-    pthread_mutex_lock(&lines_lock);
-    size_t at = strlen(lines);
-    snprintf(lines + at, sizeof lines - at, "%s\n", text);
-    pthread_mutex_unlock(&lines_lock);
-    progress();
-}
-static bool has_line(const char *line) {
-    pthread_mutex_lock(&lines_lock);
-    bool found = strstr(lines, line) != NULL;
-    pthread_mutex_unlock(&lines_lock);
-    return found;
-}
-static void run_briefly(void) { treadle_loop_run(treadle_loop_current(), TREADLE_DEFAULT_MODE, MILLISECONDS(10), TREADLE_RUN_WHEN_EMPTY); }
-static void await_line(const char *line) {
-    while (!has_line(line)) run_briefly();
-}
+#include "plugin_lines.h"
 
 /* What the host's own store does when a plugin asks it for a deed. */
 static treadle_plugin acting;

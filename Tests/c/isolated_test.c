@@ -2,33 +2,12 @@
  * Copyright the Treadle authors
  *
  * isolated_test.c: plugins in processes of their own: what a plugin does there is a status here, and nothing else. */
-#include "plugins.h"
+#include "plugin_lines.h"
 
 #include <poll.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-
-/* Every line of the log since, each with its level. */
-static char lines[8192];
-static pthread_mutex_t lines_lock = PTHREAD_MUTEX_INITIALIZER;
-static void keep_line(void *info, treadle_plugin plugin, uint32_t level, const char *text) {
-    (void)info, (void)plugin;
-    pthread_mutex_lock(&lines_lock);
-    size_t at = strlen(lines);
-    snprintf(lines + at, sizeof lines - at, "%u %s\n", level, text);
-    pthread_mutex_unlock(&lines_lock);
-    progress();
-}
-static bool has_line(const char *line) {
-    pthread_mutex_lock(&lines_lock);
-    bool found = strstr(lines, line) != NULL;
-    pthread_mutex_unlock(&lines_lock);
-    return found;
-}
-static void await_line(const char *line) {
-    while (!has_line(line)) treadle_loop_run(treadle_loop_current(), TREADLE_DEFAULT_MODE, MILLISECONDS(10), TREADLE_RUN_WHEN_EMPTY);
-}
 
 static treadle_status load_isolated(const char *name, const char *what, treadle_plugin *out) {
     const char *given[] = {"what", what, NULL};

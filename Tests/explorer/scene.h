@@ -38,6 +38,17 @@ void explore_from_here(void);
 /* A thread of the scene; its result is joined by pthread_join. */
 pthread_t start(void *(*body)(void *), void *argument);
 void join(pthread_t thread);
+/* Two threads that do the same. */
+struct two {
+    pthread_t first, second;
+};
+static inline struct two start_two(void *(*body)(void *), void *argument) {
+    return (struct two){.first = start(body, argument), .second = start(body, argument)};
+}
+static inline void join_two(struct two threads) {
+    join(threads.first);
+    join(threads.second);
+}
 
 /* Whether it is as if each thread ran on a processor of its own, so that loops wait awake for those of others. */
 void give_each_thread_a_processor(bool have);

@@ -226,10 +226,9 @@ SCENE(two_wait_for_replies_of_a_port_that_is_invalidated, "MSG-6 MSG-7") {
     serve();
     REQUIRE_OK(treadle_message_port_create_remote(NAME, NULL, &remote));
     explore_from_here();
-    pthread_t first = start(ask_in_vain, NULL), second = start(ask_in_vain, NULL);
+    struct two waiters = start_two(ask_in_vain, NULL);
     REQUIRE_OK(treadle_invalidate(remote));
-    join(first);
-    join(second);
+    join_two(waiters);
     REQUIRE_OK(treadle_release(remote));
     REQUIRE_OK(treadle_invalidate(local));
     REQUIRE_OK(treadle_release(local));

@@ -50,10 +50,9 @@ SCENE(two_wait_for_performs_of_a_thread_that_ends, "PERF-7, PERF-9") {
     make_worker(NULL);
     REQUIRE_OK(treadle_thread_start(worker));
     explore_from_here();
-    pthread_t first = start(perform_and_wait, (void *)never_perform), second = start(perform_and_wait, (void *)never_perform);
+    struct two waiters = start_two(perform_and_wait, (void *)never_perform);
     REQUIRE_OK(treadle_thread_stop(worker));
-    join(first);
-    join(second);
+    join_two(waiters);
     join_worker();
     REQUIRE(counted(&freed) == 2);
 }
@@ -74,18 +73,16 @@ static void *send_in_vain(void *info) {
 }
 SCENE(two_wait_for_room_as_the_process_is_shut_down, "PORT-6, THR-21") {
     fill_a_port();
-    pthread_t first = start(send_in_vain, NULL), second = start(send_in_vain, NULL);
+    struct two waiters = start_two(send_in_vain, NULL);
     REQUIRE_OK(treadle_shutdown(TREADLE_FOREVER));
-    join(first);
-    join(second);
+    join_two(waiters);
     REQUIRE_OK(treadle_release(port));
 }
 SCENE(two_wait_for_room_in_a_port_that_ends, "PORT-2, PORT-6") {
     fill_a_port();
-    pthread_t first = start(send_in_vain, NULL), second = start(send_in_vain, NULL);
+    struct two waiters = start_two(send_in_vain, NULL);
     REQUIRE_OK(treadle_invalidate(port));
-    join(first);
-    join(second);
+    join_two(waiters);
     REQUIRE_OK(treadle_release(port));
 }
 
