@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 
-import CTreadleSystem
 import TreadleBase
 
 /// Numbers for pairs of words, from 1 on: the same pair has the same number. Its owner says what guards it.
@@ -9,55 +8,29 @@ struct IdentityTable {
   private struct Pair: BitwiseCopyable {
     let first: UInt
     let second: UInt
+
+    var hash: UInt64 { UInt64(first) ^ UInt64(second) &* 0xD6E8_FEB8_6659_FD93 }
   }
 
   private let most: Int
   private var pairs = Buffer<Pair>()
-  /// The numbers at places that follow from the pairs, the next one free; 0: free. A power of two, more than half of
-  /// them free.
-  private var places = Buffer<UInt32>()
+  private var numbers = HashIndex()
 
   init(most: Int) { self.most = most }
 
-  private func place(_ first: UInt, _ second: UInt, in places: Buffer<UInt32>) -> Int {
-    let mixed = (UInt64(first) ^ UInt64(second) &* 0x9E37_79B9_7F4A_7C15) &* 0xD6E8_FEB8_6659_FD93
-    let mask = places.count &- 1
-    var at = Int(truncatingIfNeeded: mixed >> 32) & mask
-    while let number = places[at], number != 0 {
-      if let known = pairs[Int(number) &- 1], known.first == first, known.second == second { break }
-      at = (at &+ 1) & mask
-    }
-    return at
-  }
-
   /// The number of a pair, which may be new.
   mutating func number(_ first: UInt, _ second: UInt = 0) throws(Failure) -> UInt32 {
-    if (pairs.count &+ 1) &* 2 > places.count { try grow() }
-    let at = place(first, second, in: places)
-    if let known = places[at], known != 0 { return known }
+    let pair = Pair(first: first, second: second), pairs = self.pairs
+    let known = numbers.find(pair.hash) { number in
+      pairs[Int(number) &- 1].map { $0.first == first && $0.second == second } ?? false
+    }
+    if let known { return UInt32(truncatingIfNeeded: known) }
     if pairs.count >= most {
       throw Failure(Status.range, "extension", "has given out as many tokens or callbacks as it can")
     }
-    if !pairs.append(Pair(first: first, second: second)) { throw Failure.noMemory("extension") }
-    let number = UInt32(truncatingIfNeeded: pairs.count)
-    places.set(at, number)
-    return number
-  }
-
-  private mutating func grow() throws(Failure) {
-    let size = max(places.count &* 2, 16)
-    var grown = Buffer<UInt32>()
-    let isThere = grown.refill(size) { room in
-      room.initialize(repeating: 0, count: size)
-      return size
-    }
-    if !isThere { throw Failure.noMemory("extension") }
-    for index in 0..<pairs.count {
-      guard let pair = pairs[index] else { continue }
-      grown.set(place(pair.first, pair.second, in: grown), UInt32(truncatingIfNeeded: index &+ 1))
-    }
-    places.free()
-    places = grown
+    if !numbers.reserve() || !self.pairs.append(pair) { throw Failure.noMemory("extension") }
+    _ = numbers.insert(pair.hash, UInt(self.pairs.count))
+    return UInt32(truncatingIfNeeded: self.pairs.count)
   }
 
   /// The pair of a number; nil for one that was not given out.
@@ -67,6 +40,6 @@ struct IdentityTable {
 
   mutating func free() {
     pairs.free()
-    places.free()
+    numbers.free()
   }
 }
