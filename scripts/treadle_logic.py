@@ -27,7 +27,7 @@ KEYWORDS = set(
     "private internal fileprivate static final class protocol typealias defer do repeat break continue throw fallthrough "
     "else indirect mutating".split()
 )
-#: What asserts is no logic, and what lines above or below these belong to a longer expression.
+#: Assertions are no logic, and lines around these belong to a longer expression.
 ASSERTS = re.compile(r"\b(?:assert\w*|precondition\w*|fatalError)\(")
 GOES_ON = re.compile(r"(?:[,(\[=?:+\-*&|]|->|\breturn)$")
 CONTINUES = re.compile(r"^(?:[.?:+\-*&|{)\]]|else\b)")

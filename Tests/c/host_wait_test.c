@@ -143,7 +143,7 @@ TEST(a_wait_for_a_thread_that_waits_is_refused, "PERF-7 ABI-1 OBJ-6") {
     CHECK_INT(treadle_release(timer), TREADLE_OK);
 }
 
-/* Whoever ends a wait may ask its thread at once, also before that knows. */
+/* A thread that ends a wait may ask the waiting thread at once, also before that knows. */
 static void end_and_ask(void *none) {
     (void)none;
     CHECK_INT(treadle_host_end_wait(&first_word), TREADLE_OK);

@@ -334,6 +334,6 @@ extension Scope {
       body(entry.pointee.threadID)
       next = entry.pointee.next
     }
-    if phase == Phase.finishing { body(finisher) }
+    if phase == Phase.finishing { body(state.finisher) }
   }
 }

@@ -46,7 +46,7 @@ package struct ScopeState: ~Copyable {
   /// No post of the scope is called any more that has not begun. Written under the lock.
   let hasEndedPosts: Atomic<Bool>
   /// The kernel's id of the thread that calls `destroy`. Written before the phase says so.
-  fileprivate var finisher: Int32
+  var finisher: Int32
 }
 
 /// A scope: what is made while a thread has entered it belongs to it, and ends with it. A thin handle.
@@ -234,16 +234,11 @@ package struct Scope {
   }
 
   /// Whether the calling thread is in `destroy`.
-  package var isFinishingHere: Bool { phase == Phase.finishing && state.finisher == Runtime.threadID }
-
+  package var isFinishingHere: Bool { isFinishing(on: Runtime.threadID) }
   /// The same of a thread.
   package func isFinishing(on threadID: Int32) -> Bool { phase == Phase.finishing && state.finisher == threadID }
 
-  var finisher: Int32 { state.finisher }
-
-  private var isEmptyLocked: Bool {
-    state.members.isEmpty && state.works == nil && state.promised == 0 && state.posts == nil
-  }
+  private var isEmptyLocked: Bool { state.members.isEmpty && state.works == nil && state.promised == 0 && state.posts == nil }
 }
 
 // MARK: Members

@@ -192,7 +192,7 @@ SCENE(a_plugin_says_that_its_stop_is_over, "PLUG-4") {
     require_end(plugin_one, &one, ENDED);
 }
 
-/* The one that takes its place is started when it has ended, whoever asks for that, and gets what it has saved. */
+/* The one that takes its place is started when it has ended, by any thread that asks for it, and gets what it has saved. */
 static struct instance heir;
 static treadle_status init_heir(const treadle_plugin_host *host, void **out) {
     REQUIRE(one.phase == ENDED);
