@@ -63,38 +63,44 @@ local SENDING = {reply_port = "table", seconds = "number"}
 
 local function options_of(kind, options) return core.options(options, OPTIONS[kind], (kind == "observer" and "an " or "a ") .. kind) end
 
-local function make(of, name, options, fn, fill)
-  demand(fn, "the function of a " .. of.kind .. " is missing")
+-- What a context says besides its label, for each kind; set is what has been worked out already. None of them is a function
+-- made for the call: a compiled trace would keep that, and with it the options, for as long as the trace exists.
+local fill = {}
+local function make(of, options, fn, set)
+  local name = of.kind
+  demand(fn, "the function of a " .. name .. " is missing")
   local context = core.struct("treadle_" .. name .. "_context")
   local out = ffi.new("treadle_" .. name .. "[1]")
   local token = core.new_token()
   context.host, context.token = core.host, token
   context.label = options.label
-  fill(context)
+  fill[name](context, options, set)
   check(lib["treadle_" .. name .. "_create"](context, out))
   core.functions[token] = fn
   return wrap(of, out[0], token)
 end
 
+function fill.source(context, options) context.order = options.order or 0 end
 --- A source: perform is called with it after it was signalled. order: smaller first.
 function items.source(options)
   options = options_of("source", options)
-  return make(Source, "source", options, options.perform, function(context) context.order = options.order or 0 end)
+  return make(Source, options, options.perform)
 end
 --- Has it performed in the next pass, once. Wakes its loops.
 function Source:signal() check(lib.treadle_source_signal_and_wake(self.handle)) end
 function Source:is_signalled() return lib.treadle_source_is_signalled(self.handle) end
 
+function fill.timer(context, options)
+  if options.at then context.fire_at = core.nanoseconds(options.at)
+  else context.fire_at = lib.treadle_time_now() + core.nanoseconds(options.delay or options.interval or 0) end
+  context.interval_ns = core.nanoseconds(options.interval or 0)
+  context.tolerance_ns = core.nanoseconds(options.tolerance or 0)
+end
 --- A timer: fire is called with it. delay or at: seconds from now, or on the clock of treadle.now(); interval: it repeats.
 function items.timer(options)
   options = options_of("timer", options)
   demand(options.delay == nil or options.at == nil, "a timer has a delay or a date, not both")
-  return make(Timer, "timer", options, options.fire, function(context)
-    if options.at then context.fire_at = core.nanoseconds(options.at)
-    else context.fire_at = lib.treadle_time_now() + core.nanoseconds(options.delay or options.interval or 0) end
-    context.interval_ns = core.nanoseconds(options.interval or 0)
-    context.tolerance_ns = core.nanoseconds(options.tolerance or 0)
-  end)
+  return make(Timer, options, options.fire)
 end
 --- Fires that many seconds from now, also once it has fired.
 function Timer:arm(seconds) check(lib.treadle_timer_set_time(self.handle, core.nanoseconds(seconds), 0)) end
@@ -105,6 +111,9 @@ function Timer:next_fire()
   return out[0] ~= constants.FOREVER and tonumber(out[0]) / 1e9 or nil
 end
 
+function fill.observer(context, options, mask)
+  context.activities, context.order, context.once = mask, options.order or 0, options.once and 1 or 0
+end
 --- An observer: notify is called with it and the activity. activities: a list of names; nil: all. once: for one call.
 function items.observer(options)
   options = options_of("observer", options)
@@ -113,30 +122,30 @@ function items.observer(options)
     demand(run.activities[name], "there is no activity " .. tostring(name))
     mask = bit.bor(mask, run.activities[name])
   end
-  return make(Observer, "observer", options, options.notify, function(context)
-    context.activities, context.order, context.once = mask, options.order or 0, options.once and 1 or 0
-  end)
+  return make(Observer, options, options.notify, mask)
 end
 
 local function events_of(text)
   demand(text == "r" or text == "w" or text == "rw" or text == "", 'events is "r", "w" or "rw"')
   return (text:find("r") and constants.READABLE or 0) + (text:find("w") and constants.WRITABLE or 0)
 end
+function fill.descriptor(context, options, mask) context.fd, context.events = options.fd or -1, mask end
 --- A descriptor: ready is called with it and "r", "w", "rw" or "failed". fd stays the caller's.
 function items.descriptor(options)
   options = options_of("descriptor", options)
   local mask = events_of(options.events or "r")
-  local fd = core.integer(options.fd or -1, "fd", -2 ^ 31, 2 ^ 31 - 1)
-  return make(Descriptor, "descriptor", options, options.ready, function(context) context.fd, context.events = fd, mask end)
+  core.integer(options.fd or -1, "fd", -2 ^ 31, 2 ^ 31 - 1)
+  return make(Descriptor, options, options.ready, mask)
 end
 --- What to watch for from now on; "" pauses it.
 function Descriptor:set_events(text) check(lib.treadle_descriptor_set_events(self.handle, events_of(text))) end
 
+function fill.port(context, _, capacity) context.capacity = capacity end
 --- A port: receive is called with it and each message. capacity: how many may wait.
 function items.port(options)
   options = options_of("port", options)
   local capacity = core.integer(options.capacity or 0, "capacity", -2 ^ 31, 2 ^ 32 - 1)
-  return make(Port, "port", options, options.receive, function(context) context.capacity = capacity end)
+  return make(Port, options, options.receive, capacity)
 end
 --- Sends a text, or a list of texts and ports, under a number. options: reply_port; seconds to wait for room (nil: for ever).
 --- False: there was none in that time.
