@@ -51,7 +51,8 @@ def build_package(swift: Path, package: Path, scratch: Path, output: Path, fault
     archive.unlink(missing_ok=True)  # its objects are replaced, never removed
     subprocess.run(
         [str(swift / "swift"), "build", "--package-path", str(package), "--scratch-path", str(scratch), "--configuration", "release",
-         "--disable-index-store", "--product", "TreadleABI", "--sanitize=thread", "-Xcc", "-DTREADLE_EXPLORED", "-Xcc",
+         "--disable-index-store", "--product", "TreadleABI", "--sanitize=thread", "-Xcc", "-DTREADLE_EXPLORED",
+         "-Xcc", "-DTREADLE_CHECKED", "-Xcc",
          "-fsanitize=thread", "-Xswiftc", "-assert-config", "-Xswiftc", "Debug", "-Xswiftc", "-g"],
         env={**environment, "TREADLE_LIBRARY": "source"}, cwd=ROOT, check=True, stdout=sys.stderr)
     output.mkdir(parents=True, exist_ok=True)

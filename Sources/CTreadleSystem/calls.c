@@ -289,7 +289,21 @@ uint32_t treadle_system_new_tag(void) {
     return 0;
 }
 
+/* No memory is taken or given back while the thread holds a gate: others would wait for that. Checked where locks are. */
+#ifdef TREADLE_CHECKED
+bool treadle_system_holds_gate(void) { return treadle_system_thread()->held_locks >> TREADLE_SYSTEM_GATE_RANK != 0; }
+#endif
+static void assert_no_gate(void) {
+#ifdef TREADLE_CHECKED
+    if (!treadle_system_holds_gate()) return;
+    static const char text[] = "treadle: memory is taken or given back while a gate is held\n";
+    if (write(2, text, sizeof text - 1) >= 0) abort();
+    abort();
+#endif
+}
+
 void *treadle_system_zeroed(size_t size) {
+    assert_no_gate();
     /* Aligned by hand: only calloc gives zeroes without touching them. What it gave is never freed; all of it is
      * chained, because leak checkers doubt a piece that is only known by its inside. */
     static void *last;
@@ -299,9 +313,18 @@ void *treadle_system_zeroed(size_t size) {
     memory += sizeof(void *);
     return memory + (-(uintptr_t)memory & 63);
 }
-void *treadle_system_allocate(size_t size) { return malloc(size); }
-void *treadle_system_reallocate(void *memory, size_t size) { return realloc(memory, size); }
-void treadle_system_free(void *memory) { free(memory); }
+void *treadle_system_allocate(size_t size) {
+    assert_no_gate();
+    return malloc(size);
+}
+void *treadle_system_reallocate(void *memory, size_t size) {
+    assert_no_gate();
+    return realloc(memory, size);
+}
+void treadle_system_free(void *memory) {
+    assert_no_gate();
+    free(memory);
+}
 void *treadle_system_map(size_t size, bool is_shared) {
     if (size % (size_t)sysconf(_SC_PAGESIZE) != 0) return NULL;
     void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, (is_shared ? MAP_SHARED : MAP_PRIVATE) | MAP_ANONYMOUS, -1, 0);

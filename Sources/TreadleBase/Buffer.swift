@@ -75,6 +75,16 @@ package struct Buffer<Element: BitwiseCopyable> {
     return true
   }
 
+  /// The capacity to ask for where `wanted` elements do not fit: by reserving it elsewhere, memory is taken while no gate is held.
+  package func capacity(for wanted: Int) -> Int { max(wanted, capacity &* 2, 16) }
+
+  /// Moves the elements into a larger room, which was reserved elsewhere and is empty; `room` is the smaller one behind that.
+  package mutating func move(into room: inout Buffer) {
+    if room.capacity <= capacity { return }
+    for element in elements { _ = room.appendInRoom(element) }
+    swap(&self, &room)
+  }
+
   @inline(__always)
   package mutating func removeAll() { count = 0 }
 

@@ -165,20 +165,25 @@ package struct Slab {
     return (slot, memory)
   }
 
-  /// One that nobody has had yet. The gate is closed, and opened here.
+  /// One that nobody has had yet. The gate is closed, and opened here; and while there is no memory yet, for the time of taking some.
   @inline(never)
   private func takeUnused() -> (slot: UInt32, memory: UnsafeMutableRawPointer)? {
     let state = self.state
-    defer { state.pointee.gate.unlock() }
-    let slot = state.pointee.used &+ 1
-    guard slot < Slab.capacity else { return nil }
-    if memory(slot) == nil {
-      guard let chunk = treadle_system_zeroed(Int(Slab.slotsOfChunk) &* stride) else { return nil }
-      treadle_system_set_chunk(number, slot >> 12, chunk)
+    while true {
+      let slot = state.pointee.used &+ 1
+      if slot < Slab.capacity, let memory = memory(slot) {
+        state.pointee.used = slot
+        state.pointee.gate.unlock()
+        return (slot, memory)
+      }
+      state.pointee.gate.unlock()
+      guard slot < Slab.capacity, let chunk = treadle_system_zeroed(Int(Slab.slotsOfChunk) &* stride) else { return nil }
+      state.pointee.gate.lock()
+      // Others may have been faster: then it is for later slots.
+      var index = slot >> 12
+      while index < UInt32(TREADLE_SYSTEM_CHUNKS), treadle_system_chunk(number, index) != nil { index &+= 1 }
+      if index < UInt32(TREADLE_SYSTEM_CHUNKS) { treadle_system_set_chunk(number, index, chunk) }
     }
-    guard let memory = memory(slot) else { return nil }
-    state.pointee.used = slot
-    return (slot, memory)
   }
 
   /// Gives a slot back after the life in it: whoever dropped the last reference calls this once.

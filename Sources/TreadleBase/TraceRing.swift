@@ -268,14 +268,20 @@ package struct TraceRing {
   @inline(never)
   private func note(_ item: UInt, _ label: UnsafePointer<CChar>, _ place: Int) {
     seen[place] = item
-    var name = TraceName(item: item)
+    var (name, room) = (TraceName(item: item), Buffer<TraceName>())
     withUnsafeMutableBytes(of: &name.text) { room in
       var text = FixedText(room)
       text.append(label)
     }
-    head.pointee.gate.lock()
-    if head.pointee.names.count < TraceRing.mostNames { _ = head.pointee.names.append(name) }
-    head.pointee.gate.unlock()
+    while true {
+      head.pointee.gate.lock()
+      head.pointee.names.move(into: &room)
+      let isFull = head.pointee.names.isFull && head.pointee.names.count < TraceRing.mostNames
+      if head.pointee.names.count < TraceRing.mostNames { _ = head.pointee.names.appendInRoom(name) }
+      head.pointee.gate.unlock()
+      if !isFull || !room.reserve(head.pointee.names.capacity(for: 0)) { break }
+    }
+    room.free()
   }
 
   func end() {

@@ -56,6 +56,7 @@ struct LayoutTests {
   func rooms() {
     #expect(MemoryLayout<Mutex>.size <= MemoryLayout<treadle_system_mutex>.size)
     #expect(MemoryLayout<Mutex>.alignment <= MemoryLayout<treadle_system_mutex>.alignment)
+    #expect(LockRank.gate.rawValue == UInt32(TREADLE_SYSTEM_GATE_RANK))
     #expect(Kind.all.upperBound < UInt32(TREADLE_SYSTEM_KINDS) && UInt(TREADLE_SYSTEM_KINDS) == 32)
     #expect(MemoryLayout<UInt32>.size == MemoryLayout<Completion>.size)
   }

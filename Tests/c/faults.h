@@ -130,14 +130,21 @@ void *__libc_malloc(size_t size);
 void *__libc_realloc(void *memory, size_t size);
 void *__libc_calloc(size_t count, size_t size);
 void *__libc_memalign(size_t alignment, size_t size);
-void *calloc(size_t count, size_t size) { return fails(FAULT_MEMORY) ? NULL : __libc_calloc(count, size); }
+/* Called before memory is taken, with how much, on the thread that takes it. */
+static void (*_Atomic before_memory)(size_t size);
+HELPER bool lacks_memory(size_t size) {
+    void (*before)(size_t) = atomic_load(&before_memory);
+    if (before) before(size);
+    return fails(FAULT_MEMORY);
+}
+void *calloc(size_t count, size_t size) { return lacks_memory(count * size) ? NULL : __libc_calloc(count, size); }
 /* Embedded Swift's runtime allocates by this, and ends the program without memory. */
 int posix_memalign(void **out, size_t alignment, size_t size) {
-    void *memory = fails(FAULT_MEMORY) ? NULL : __libc_memalign(alignment, size);
+    void *memory = lacks_memory(size) ? NULL : __libc_memalign(alignment, size);
     return memory ? (*out = memory, 0) : ENOMEM;
 }
-void *malloc(size_t size) { return fails(FAULT_MEMORY) ? NULL : __libc_malloc(size); }
-void *realloc(void *memory, size_t size) { return fails(FAULT_MEMORY) ? NULL : __libc_realloc(memory, size); }
+void *malloc(size_t size) { return lacks_memory(size) ? NULL : __libc_malloc(size); }
+void *realloc(void *memory, size_t size) { return lacks_memory(size) ? NULL : __libc_realloc(memory, size); }
 HELPER bool have_memory_faults(void) {
     /* Called where the compiler cannot see it: it knows what malloc does, and that it changes nothing of ours. */
     void *(*volatile allocate)(size_t) = malloc;

@@ -73,7 +73,7 @@ static uint64_t discarded(void) {
 static int calls;
 static void count_call(void *info) { (void)info, calls++; }
 
-enum { POSTS = 1000, MORE_BYTES = 16 };
+enum { POSTS = 900, MORE_BYTES = 16 };
 static void *post_many(void *scope) {
     loop = treadle_loop_current();
     if (scope) CHECK_INT(treadle_scope_enter(scope), TREADLE_OK);

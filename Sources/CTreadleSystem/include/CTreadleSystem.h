@@ -52,7 +52,7 @@ struct treadle_system_thread {
     uint32_t calls;     /* of clients that are on this thread's stack, outside of runs */
     uint32_t hosts_era; /* what treadle_system_host_era was when hosts was looked at last */
     uint32_t number;    /* of the thread among those that call hosts, from 1; 0: none yet */
-    uint32_t held_locks; /* bit n: a lock of LockRank n (debug builds) */
+    uint32_t held_locks; /* bit n: a lock of LockRank n (debug builds); the last is a gate */
     uint32_t id;        /* the kernel's; 0: not asked for yet */
     uint32_t ending_message; /* the slot of the first message that ends on this thread; 0: none (Message) */
     uint32_t fired_timer; /* the slot of the innermost timer that the thread fires by hand; 0: none */
@@ -92,6 +92,10 @@ static inline struct treadle_system_failure *TREADLE_SYSTEM_NONNULL treadle_syst
 
 /* --- Static storage ------------------------------------------------------------------------------ */
 
+enum { TREADLE_SYSTEM_GATE_RANK = 8 }; /* LockRank.gate */
+#ifdef TREADLE_CHECKED
+bool treadle_system_holds_gate(void); /* or waits for one */
+#endif
 enum { TREADLE_SYSTEM_KINDS = 32, TREADLE_SYSTEM_CHUNKS = 4096 };
 
 /* The room of a Mutex. All-zero bytes are an unlocked one. */

@@ -27,7 +27,7 @@ extension Host {
     state.gate.lock()
     state.registrations = state.registrations &- 1
     let isLast = state.registrations == 0
-    _ = state.retired.append(token)
+    _ = state.retired.appendInRoom(token)
     state.retiredCount.store(UInt64(state.retired.count), ordering: .relaxed)
     state.gate.unlock()
     if isLast { letGo() }
@@ -70,16 +70,24 @@ extension Host {
   @inline(never)
   private func reserveToken() throws(Failure) {
     if isClosed { throw Failure(Status.closed, "host", "is quiet: it takes no more registrations") }
-    state.gate.lock()
-    // All registrations have one reference. While there is one, nobody else gets the slot.
-    let isFirst = state.registrations == 0
-    let isLiving = isFirst ? state.reference.hold(generation) : state.reference.isLive(generation)
-    let hasRoom = isLiving && state.retired.reserve(state.retired.count &+ state.registrations &+ 1)
-    if hasRoom { state.registrations = state.registrations &+ 1 }
-    state.gate.unlock()
-    if !isLiving { throw Failure(Status.stale, "host", "has ended with its scope") }
-    if !hasRoom && isFirst { letGo() }
-    if !hasRoom { throw Failure.noMemory("token") }
+    var room = Buffer<UInt64>()
+    defer { room.free() }
+    while true {
+      state.gate.lock()
+      // All registrations have one reference. While there is one, nobody else gets the slot.
+      let isFirst = state.registrations == 0
+      let isLiving = isFirst ? state.reference.hold(generation) : state.reference.isLive(generation)
+      let wanted = state.retired.count &+ state.registrations &+ 1
+      if isLiving && state.retired.capacity < wanted { state.retired.move(into: &room) }
+      let hasRoom = isLiving && state.retired.capacity >= wanted
+      let larger = state.retired.capacity(for: wanted)
+      if hasRoom { state.registrations = state.registrations &+ 1 }
+      state.gate.unlock()
+      if !isLiving { throw Failure(Status.stale, "host", "has ended with its scope") }
+      if hasRoom { return }
+      if isFirst { letGo() }
+      if !room.reserve(larger) { throw Failure.noMemory("token") }
+    }
   }
 }
 

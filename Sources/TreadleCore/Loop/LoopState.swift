@@ -45,7 +45,7 @@ struct LoopState: ~Copyable {
   let wakePending: Atomic<UInt32>
   /// The last `SignalTime` that was given under the gate. Written under the gate.
   let clock: Atomic<UInt64>
-  /// Blocks that nobody has looked at yet. Gate.
+  /// Blocks that nobody has looked at yet, behind those of `fullPosts`. Gate.
   var incoming: Buffer<Entry>
   /// Jobs that the owner has not looked at yet, linked. Gate.
   var firstIncomingJob: UnsafeMutablePointer<Job>?
@@ -71,7 +71,8 @@ struct LoopState: ~Copyable {
   var lastGroup: Int
   /// How many entries were ever taken out of `incoming`: with it, each has a place of its own, for traces. Gate.
   var takenCount: UInt64
-  private let restOfSecondLine: UInt64
+  /// The full parts of the queue before `incoming`, linked, the newest first (`PostQueue.swift`). Gate.
+  var fullPosts: UnsafeMutablePointer<FullPosts>?
 
   // What the owner writes, or looks at in every pass, and others now and then.
 

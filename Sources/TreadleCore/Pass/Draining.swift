@@ -19,27 +19,18 @@ extension Loop {
     // That may call the client, who may have ended everything: then there is no next block.
     nameNothing()
     var taken = state.deferred.isEmpty ? Buffer() : takeDeferred()
-    state.gate.lock()
     let olderCount = taken.count
-    let count = olderCount &+ state.incoming.count
-    let hasGroups = state.pending.load(ordering: .relaxed) & LoopState.Pending.groups != 0
-    state.drained.store(UInt32(truncatingIfNeeded: count), ordering: .relaxed)
-    noteTaken(state.incoming.count)
-    if taken.isEmpty {
-      swap(&taken, &state.incoming)
-      swap(&state.incoming, &state.spare)
-    } else if taken.reserve(taken.count &+ state.incoming.count) {
-      for entry in state.incoming.elements { _ = taken.appendInRoom(entry) }
-      state.incoming.removeAll()
+    var hasGroups = false
+    takePosts(&taken) { count in
+      hasGroups = state.pending.load(ordering: .relaxed) & LoopState.Pending.groups != 0
+      state.drained.store(UInt32(truncatingIfNeeded: olderCount &+ count), ordering: .relaxed)
+      noteTaken(count)
+      frame.pointee.batch.firstNew = olderCount
+      frame.pointee.batch.firstPlace = state.takenCount &- UInt64(truncatingIfNeeded: olderCount)
+      state.takenCount = state.takenCount &+ UInt64(truncatingIfNeeded: count)
     }
-    frame.pointee.batch.firstNew = olderCount
-    frame.pointee.batch.firstPlace = state.takenCount &- UInt64(truncatingIfNeeded: olderCount)
-    state.takenCount = state.takenCount &+ UInt64(truncatingIfNeeded: taken.count &- olderCount)
-    // Without memory to join the two, the newer ones wait for the next drain.
-    if state.incoming.isEmpty { forgetPending(LoopState.Pending.blocks | LoopState.Pending.groups) }
-    state.gate.unlock()
     swap(&taken, &frame.pointee.batch.entries)
-    recycle(taken)
+    keepRoom(taken)
     if hasGroups { noteDrained(frame.pointee.batch.entries) }
     frame.pointee.batch.open(.blocks)
     return true
@@ -166,7 +157,7 @@ extension Loop {
     frame.pointee.uncalledCount = 0
     while !frame.pointee.batch.isEmpty { keepFirst(frame) }
     frame.pointee.batch.entries.truncate(frame.pointee.batch.keptCount)
-    if frame.pointee.batch.keptCount == 0 { return }
+    if frame.pointee.batch.keptCount == 0 { return shrink(&frame.pointee.batch.entries) }
     lock()
     var newer = state.deferred
     state.deferred = Buffer()
@@ -181,14 +172,6 @@ extension Loop {
     state.gate.lock()
     notePending(LoopState.Pending.blocks | LoopState.Pending.groups)
     state.gate.unlock()
-  }
-
-  /// An empty room, for the next queue.
-  private func recycle(_ buffer: Buffer<Entry>) {
-    var buffer = buffer
-    buffer.removeAll()
-    if state.spare.capacity < buffer.capacity { swap(&buffer, &state.spare) }
-    buffer.free()
   }
 
   /// Whether a queued block is eligible in the mode: such a mode is not empty (MODE-7, BLK-6).
@@ -227,8 +210,12 @@ extension Loop {
     for entry in state.deferred.elements where admits(mode, entry) { return true }
     state.gate.lock()
     defer { state.gate.unlock() }
-    for entry in state.incoming.elements where admits(mode, entry) { return true }
-    return false
+    var isFound = false
+    forEachPart { entries in
+      for entry in entries.elements where admits(mode, entry) { isFound = true }
+      return !isFound
+    }
+    return isFound
   }
 }
 

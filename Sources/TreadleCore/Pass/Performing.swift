@@ -153,15 +153,23 @@ extension Loop {
     frame.pointee.batch.jobs = JobCursor()
     frame.pointee.batch.dropTaken()
     if frame.pointee.batch.isEmpty { return }
-    state.gate.lock()
-    for entry in mode.state.signalled.elements where !frame.pointee.batch.entries.append(entry) {
-      // Out of memory: without its place in the queue a signal must not stand in the way of later ones.
-      mode.signalled(entry)?.cell.reference.clear(Reference.Mark.ofSignal)
+    var newer = Buffer<Entry>()
+    while true {
+      state.gate.lock()
+      if mode.state.signalled.isEmpty { break }
+      swap(&newer, &mode.state.signalled)
+      state.gate.unlock()
+      for entry in newer.elements where !frame.pointee.batch.entries.append(entry) {
+        // Out of memory: without its place in the queue a signal must not stand in the way of later ones.
+        mode.signalled(entry)?.cell.reference.clear(Reference.Mark.ofSignal)
+      }
+      newer.removeAll()
     }
     swap(&frame.pointee.batch.entries, &mode.state.signalled)
     mode.state.signalsAreMixed = true
     mode.noteSignalledCount()
     state.gate.unlock()
+    newer.free()
   }
 }
 

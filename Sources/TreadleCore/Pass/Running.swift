@@ -83,7 +83,10 @@ extension Loop {
       next = job.pointee.next
     }
     list(state.deferred, &posts, &count.posts)
-    list(state.incoming, &posts, &count.posts)
+    forEachPart { entries in
+      list(entries, &posts, &count.posts)
+      return true
+    }
     return count
   }
 

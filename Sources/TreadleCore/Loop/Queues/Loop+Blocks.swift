@@ -110,10 +110,10 @@ extension Loop {
     let isForeign = !isCurrent
     state.gate.lock()
     // Looked at here, since a thread that exits takes the gate for the last time after it said so.
-    let isQueued = isAliveAs(handle) && (group.map { append(entry, to: $0) } ?? state.incoming.append(entry))
+    let isQueued = takesPosts(as: handle) && (group.map { append(entry, to: $0) } ?? state.incoming.appendInRoom(entry))
     var sleep = Sleep.awake
     if isQueued {
-      if let place { place.pointee = state.takenCount &+ UInt64(truncatingIfNeeded: state.incoming.count &- 1) }
+      if let place { place.pointee = state.takenCount &+ UInt64(truncatingIfNeeded: queuedCount &- 1) }
       notePending(group == nil ? LoopState.Pending.blocks : LoopState.Pending.blocks | LoopState.Pending.groups)
       if wakes {
         if isForeign {
@@ -199,20 +199,25 @@ extension Loop {
   @_optimize(size)
   func discardBlocks() {
     while true {
-      state.gate.lock()
-      var discarded = state.incoming
-      state.incoming = Buffer()
-      forgetPending(LoopState.Pending.blocks | LoopState.Pending.groups)
-      state.gate.unlock()
-      var older = takeDeferred()
-      let isLast = discarded.isEmpty && older.isEmpty
-      state.counters.discarded.count(PostGroup.countOfPosts(in: older) &+ PostGroup.countOfPosts(in: discarded))
-      for entry in older.elements { if let node = entry.node { BlockNode.free(node) } }
-      for entry in discarded.elements { if let node = entry.node { BlockNode.free(node) } }
-      older.free()
-      discarded.free()
+      var (full, incoming) = takeAllPosts()
+      let older = takeDeferred()
+      let isLast = full == nil && incoming.isEmpty && older.isEmpty
+      discard(older)
+      while let part = full {
+        full = part.pointee.before
+        discard(part.pointee.entries)
+        treadle_system_free(part)
+      }
+      discard(incoming)
       if isLast { return }
     }
+  }
+
+  private func discard(_ entries: Buffer<Entry>) {
+    var entries = entries
+    state.counters.discarded.count(PostGroup.countOfPosts(in: entries))
+    for entry in entries.elements { if let node = entry.node { BlockNode.free(node) } }
+    entries.free()
   }
 }
 

@@ -73,7 +73,7 @@ struct PostGroup: BitwiseCopyable {
 
 extension Loop {
   /// Appends a plain post of a scope to the incoming ones: to the last group, or where that cannot be, and where the queue grows, to
-  /// one that begins. `group`: one without posts. False without memory. The gate is held.
+  /// one that begins. `group`: one without posts. False without room. The gate is held.
   @inline(__always)
   func append(_ post: Entry, to group: PostGroup) -> Bool {
     let place = state.lastGroup
@@ -88,9 +88,7 @@ extension Loop {
 
   @inline(never)
   private func begin(_ group: PostGroup, _ post: Entry) -> Bool {
-    let place = state.incoming.count
-    if !state.incoming.hasRoom(2) && !state.incoming.reserve(place &+ 2) { return false }
-    state.lastGroup = place
+    state.lastGroup = state.incoming.count
     return state.incoming.appendInRoom(group.with(count: 1).entry) && state.incoming.appendInRoom(post)
   }
 
@@ -104,7 +102,10 @@ extension Loop {
       loop.lock()
       loop.state.gate.lock()
       count &+= PostGroup.countOfPosts(in: loop.state.deferred, of: scope.handle)
-      count &+= PostGroup.countOfPosts(in: loop.state.incoming, of: scope.handle)
+      loop.forEachPart { entries in
+        count &+= PostGroup.countOfPosts(in: entries, of: scope.handle)
+        return true
+      }
       loop.state.gate.unlock()
       loop.unlock()
       loop.letGo()

@@ -29,13 +29,36 @@ extension Mode {
     queue.free()
   }
 
-  /// Queues a membership of a source. The gate is held. False without memory.
+  /// Queues a membership of a source. The gate is held. False without room (`makeRoomForSignal`).
   @inline(__always)
   func append(_ entry: Entry) -> Bool {
-    if state.signalled.isFull { dropStaleSignals() }
-    guard state.signalled.append(entry) else { return false }
+    guard state.signalled.appendInRoom(entry) else { return false }
     noteSignalledCount()
     return true
+  }
+
+  /// Makes room for one more, unless there is no memory, or the mode is no more the loop's. The loop's gate is held, and is open
+  /// meanwhile: nothing that was looked at before holds behind it.
+  @inline(__always)
+  func makeRoomForSignal(_ loop: Loop) {
+    if isOf(loop) && state.signalled.isFull { growSignals(loop) }
+  }
+
+  @inline(never)
+  private func growSignals(_ loop: Loop) {
+    dropStaleSignals()
+    while isOf(loop) && state.signalled.isFull {
+      let wanted = state.signalled.capacity(for: 0)
+      loop.state.gate.unlock()
+      var room = Buffer<Entry>()
+      let hasMemory = room.reserve(wanted)
+      loop.state.gate.lock()
+      if !hasMemory { return }
+      if isOf(loop) { state.signalled.move(into: &room) }
+      loop.state.gate.unlock()
+      room.free()
+      loop.state.gate.lock()
+    }
   }
 
   /// Queues a membership of a source that the owner has signalled himself. False without memory. Owner.
@@ -69,6 +92,7 @@ extension Mode {
     guard let loop else { return true }
     loop.state.gate.lock()
     defer { loop.state.gate.unlock() }
+    makeRoomForSignal(loop)
     // The membership may have ended, and the loop have gone, meanwhile.
     if !isOf(loop) { return true }
     state.signalsAreMixed = true

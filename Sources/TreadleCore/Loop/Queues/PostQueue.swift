@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Treadle authors
+
+import CTreadleSystem
+import Synchronization
+import TreadleBase
+
+/// A part of a loop's queue of posts that is full. The queue grows by parts, each twice as large as the one before, so that under the
+/// gate nothing is allocated, freed or copied; the owner puts them together when it takes them.
+struct FullPosts {
+  /// The one before, which is older.
+  var before: UnsafeMutablePointer<FullPosts>?
+  var entries: Buffer<Entry>
+
+  /// An empty part with room for so many.
+  static func make(_ room: Int) -> UnsafeMutablePointer<FullPosts>? {
+    var entries = Buffer<Entry>()
+    guard entries.reserve(room), let memory = treadle_system_allocate(MemoryLayout<FullPosts>.size) else {
+      entries.free()
+      return nil
+    }
+    let part = memory.bindMemory(to: FullPosts.self, capacity: 1)
+    part.initialize(to: FullPosts(before: nil, entries: entries))
+    return part
+  }
+
+  static func free(_ part: UnsafeMutablePointer<FullPosts>) {
+    part.pointee.entries.free()
+    treadle_system_free(part)
+  }
+
+  /// The same parts, in the other direction.
+  static func reversed(_ newest: UnsafeMutablePointer<FullPosts>?) -> UnsafeMutablePointer<FullPosts>? {
+    var (next, reversed) = (newest, UnsafeMutablePointer<FullPosts>?.none)
+    while let part = next {
+      next = part.pointee.before
+      part.pointee.before = reversed
+      reversed = part
+    }
+    return reversed
+  }
+}
+
+/// The queue of posts: `incoming`, and the full parts before it. Under the gate, but where the text says otherwise.
+extension Loop {
+  /// A queue that was longer gives its memory back.
+  private static let mostKept = 16_384
+
+  /// Whether the loop is still the one that the handle means, and has room for a post and the group that may begin with it. The gate
+  /// is held, and may have been open meanwhile: nothing that was looked at before holds behind it.
+  @inline(__always)
+  func takesPosts(as handle: UInt) -> Bool { isAliveAs(handle) && (hasRoomForPost || makeRoomForPost(handle)) }
+
+  @inline(__always)
+  private var hasRoomForPost: Bool { state.incoming.hasRoom(2) }
+
+  /// False without memory, or if the loop has lost its thread.
+  @inline(never)
+  private func makeRoomForPost(_ handle: UInt) -> Bool {
+    while isAliveAs(handle) {
+      if hasRoomForPost { return true }
+      let room = state.incoming.capacity(for: 0)
+      state.gate.unlock()
+      var part = FullPosts.make(room)
+      state.gate.lock()
+      if part == nil { return isAliveAs(handle) && hasRoomForPost }
+      if let made = part, isAliveAs(handle), !hasRoomForPost, room > state.incoming.capacity {
+        swap(&made.pointee.entries, &state.incoming)
+        if !made.pointee.entries.isEmpty {
+          made.pointee.before = state.fullPosts
+          state.fullPosts = made
+          part = nil
+        }
+      }
+      guard let part else { continue }
+      // Empty, or others were faster.
+      state.gate.unlock()
+      FullPosts.free(part)
+      state.gate.lock()
+    }
+    return false
+  }
+
+  /// How many entries the queue has.
+  var queuedCount: Int {
+    var (count, next) = (state.incoming.count, state.fullPosts)
+    while let part = next {
+      count &+= part.pointee.entries.count
+      next = part.pointee.before
+    }
+    return count
+  }
+
+  /// Calls `body` with the parts, the oldest first, until it answers false.
+  func forEachPart(_ body: (Buffer<Entry>) -> Bool) {
+    if Loop.forEachPart(upTo: state.fullPosts, body) { _ = body(state.incoming) }
+  }
+
+  private static func forEachPart(upTo last: UnsafeMutablePointer<FullPosts>?, _ body: (Buffer<Entry>) -> Bool) -> Bool {
+    guard let last else { return true }
+    return forEachPart(upTo: last.pointee.before, body) && body(last.pointee.entries)
+  }
+
+  /// Takes the queue, behind the older entries that `taken` has; answers how many. Without memory to put its parts together, the
+  /// newer ones wait for the next time. `noting` is called under the gate with how many are taken. Owner, who does not hold the gate.
+  @inline(__always)
+  func takePosts(_ taken: inout Buffer<Entry>, noting: (Int) -> Void) {
+    state.gate.lock()
+    if !taken.isEmpty || state.fullPosts != nil { return takeParts(&taken, noting) }
+    noting(state.incoming.count)
+    swap(&taken, &state.incoming)
+    swap(&state.incoming, &state.spare)
+    forgetPending(LoopState.Pending.blocks | LoopState.Pending.groups)
+    state.gate.unlock()
+  }
+
+  /// The same, of a queue that has parts, or behind older entries. The gate is held, and opened here.
+  @inline(never)
+  private func takeParts(_ taken: inout Buffer<Entry>, _ noting: (Int) -> Void) {
+    var room = taken.count &+ queuedCount
+    while taken.capacity < room {
+      state.gate.unlock()
+      // With the room that another queue of that length needs (`takesPosts`).
+      let hasMemory = taken.reserve(room &+ 2)
+      state.gate.lock()
+      if !hasMemory { return takeOldest(&taken, noting) }
+      room = taken.count &+ queuedCount
+    }
+    noting(room &- taken.count)
+    var part = FullPosts.reversed(state.fullPosts)
+    state.fullPosts = nil
+    var newest = Buffer<Entry>()
+    swap(&newest, &state.incoming)
+    swap(&state.incoming, &state.spare)
+    forgetPending(LoopState.Pending.blocks | LoopState.Pending.groups)
+    state.gate.unlock()
+    while let full = part {
+      part = full.pointee.before
+      for entry in full.pointee.entries.elements { _ = taken.appendInRoom(entry) }
+      FullPosts.free(full)
+    }
+    for entry in newest.elements { _ = taken.appendInRoom(entry) }
+    keepRoom(newest)
+  }
+
+  /// Without memory: the older entries alone, or if there are none the oldest part. The gate is held, and opened here.
+  private func takeOldest(_ taken: inout Buffer<Entry>, _ noting: (Int) -> Void) {
+    var oldest: UnsafeMutablePointer<FullPosts>?
+    if taken.isEmpty {
+      let first = FullPosts.reversed(state.fullPosts)
+      state.fullPosts = FullPosts.reversed(first?.pointee.before)
+      oldest = first
+    }
+    noting(oldest?.pointee.entries.count ?? 0)
+    state.gate.unlock()
+    guard let oldest else { return }
+    swap(&taken, &oldest.pointee.entries)
+    FullPosts.free(oldest)
+  }
+
+  /// At the end of the thread: everything, as it is. Takes the gate.
+  func takeAllPosts() -> (full: UnsafeMutablePointer<FullPosts>?, incoming: Buffer<Entry>) {
+    state.gate.lock()
+    defer { state.gate.unlock() }
+    let taken = (FullPosts.reversed(state.fullPosts), state.incoming)
+    state.fullPosts = nil
+    state.incoming = Buffer()
+    forgetPending(LoopState.Pending.blocks | LoopState.Pending.groups)
+    return taken
+  }
+
+  /// An empty room, for the next queue, if it is none that was needed once. Owner, without the gate.
+  func keepRoom(_ buffer: Buffer<Entry>) {
+    var buffer = buffer
+    buffer.removeAll()
+    if buffer.capacity <= Loop.mostKept && state.spare.capacity < buffer.capacity { swap(&buffer, &state.spare) }
+    buffer.free()
+  }
+
+  /// The batch of a drain that is over gives back a room that was needed once. Owner.
+  @inline(__always)
+  func shrink(_ room: inout Buffer<Entry>) {
+    if room.isEmpty && room.capacity > Loop.mostKept { room.free() }
+  }
+}
