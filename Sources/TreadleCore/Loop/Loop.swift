@@ -156,6 +156,7 @@ package struct Loop {
     state.modesToLookAt = 0
     state.incoming.free()
     state.spare.free()
+    state.quietDrains = 0
     state.deferred.free()
     state.delayed.free()
     state.delayedAlike.free()

@@ -147,6 +147,8 @@ struct LoopState: ~Copyable {
   var jobRemovals: UInt64
   /// An empty queue that changes places with `incoming`. Owner.
   var spare: Buffer<Entry>
+  /// How many drains in a row were of short queues, as far as that matters (`PostQueue.swift`). Owner.
+  var quietDrains: UInt32
   /// Blocks that no run since has been eligible for, oldest first. Owner, who changes them under the lock.
   var deferred: Buffer<Entry>
   /// The innermost run, and frames to use again (`Frame`). Owner; other threads read neither.

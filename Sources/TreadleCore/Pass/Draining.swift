@@ -29,6 +29,7 @@ extension Loop {
       frame.pointee.batch.firstPlace = state.takenCount &- UInt64(truncatingIfNeeded: olderCount)
       state.takenCount = state.takenCount &+ UInt64(truncatingIfNeeded: count)
     }
+    noteDrain(of: taken.count)
     swap(&taken, &frame.pointee.batch.entries)
     keepRoom(taken)
     if hasGroups { noteDrained(frame.pointee.batch.entries) }

@@ -43,8 +43,10 @@ struct FullPosts {
 
 /// The queue of posts: `incoming`, and the full parts before it. Under the gate, but where the text says otherwise.
 extension Loop {
-  /// A queue that was longer gives its memory back.
+  /// The memory of a queue that was longer is freed once so many drains in a row had less: not between the drains of a flood, where
+  /// other threads, of which some may be real-time ones, allocate it again.
   private static let mostKept = 16_384
+  private static let quietDrains: UInt32 = 16
 
   /// Whether the loop is still the one that the handle means, and has room for a post and the group that may begin with it. The gate
   /// is held, and may have been open meanwhile: nothing that was looked at before holds behind it.
@@ -169,17 +171,28 @@ extension Loop {
     return taken
   }
 
-  /// An empty room, for the next queue, if it is none that was needed once. Owner, without the gate.
+  /// Notes how many entries a drain has. Owner.
+  @inline(__always)
+  func noteDrain(of count: Int) {
+    state.quietDrains = count > Loop.mostKept ? 0 : min(state.quietDrains &+ 1, Loop.quietDrains)
+  }
+
+  /// Whether a room is one that was needed once.
+  @inline(__always)
+  private func isTooLarge(_ room: Buffer<Entry>) -> Bool { room.capacity > Loop.mostKept && state.quietDrains == Loop.quietDrains }
+
+  /// An empty room, for the next queue. Owner, without the gate.
   func keepRoom(_ buffer: Buffer<Entry>) {
     var buffer = buffer
     buffer.removeAll()
-    if buffer.capacity <= Loop.mostKept && state.spare.capacity < buffer.capacity { swap(&buffer, &state.spare) }
+    shrink(&state.spare)
+    if !isTooLarge(buffer) && state.spare.capacity < buffer.capacity { swap(&buffer, &state.spare) }
     buffer.free()
   }
 
-  /// The batch of a drain that is over gives back a room that was needed once. Owner.
+  /// Frees the room of a queue that was longer. Owner.
   @inline(__always)
   func shrink(_ room: inout Buffer<Entry>) {
-    if room.isEmpty && room.capacity > Loop.mostKept { room.free() }
+    if room.isEmpty && isTooLarge(room) { room.free() }
   }
 }
