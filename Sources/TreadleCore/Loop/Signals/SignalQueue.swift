@@ -29,7 +29,7 @@ extension Mode {
     queue.free()
   }
 
-  /// Queues a membership of a source. The gate is held. False without room (`makeRoomForSignal`).
+  /// Queues a membership of a source. The gate is held. False without room (`takesSignals`).
   @inline(__always)
   func append(_ entry: Entry) -> Bool {
     guard state.signalled.appendInRoom(entry) else { return false }
@@ -37,11 +37,14 @@ extension Mode {
     return true
   }
 
-  /// Makes room for one more, unless there is no memory, or the mode is no more the loop's. The loop's gate is held, and is open
-  /// meanwhile: nothing that was looked at before holds behind it.
+  /// Whether the mode is the loop's. If so, and there is memory, it has room for one more. The loop's gate is held, and may have been
+  /// open meanwhile: nothing that was looked at before holds behind it.
   @inline(__always)
-  func makeRoomForSignal(_ loop: Loop) {
-    if isOf(loop) && state.signalled.isFull { growSignals(loop) }
+  func takesSignals(of loop: Loop) -> Bool {
+    // A mode may become the loop's at any moment, in the slot of one that was: so this is looked at once.
+    if !isOf(loop) { return false }
+    if state.signalled.isFull { growSignals(loop) }
+    return isOf(loop)
   }
 
   @inline(never)
@@ -92,9 +95,8 @@ extension Mode {
     guard let loop else { return true }
     loop.state.gate.lock()
     defer { loop.state.gate.unlock() }
-    makeRoomForSignal(loop)
     // The membership may have ended, and the loop have gone, meanwhile.
-    if !isOf(loop) { return true }
+    if !takesSignals(of: loop) { return true }
     state.signalsAreMixed = true
     return append(Entry(member, SignalTime.any))
   }

@@ -65,9 +65,8 @@ extension Item {
     // Both cache lines come at the same time.
     mode.prefetchSignals()
     loop.state.gate.lock()
-    mode.makeRoomForSignal(loop)
     // The source may have left, and the loop have gone, meanwhile: neither is held.
-    if !mode.isOf(loop) {
+    if !mode.takesSignals(of: loop) {
       loop.state.gate.unlock()
       return try queueEverywhere(generation, isFresh: true, wake: wake)
     }
