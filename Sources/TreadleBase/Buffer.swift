@@ -78,6 +78,13 @@ package struct Buffer<Element: BitwiseCopyable> {
   /// The capacity to ask for where `wanted` elements do not fit: by reserving it elsewhere, memory is taken while no gate is held.
   package func capacity(for wanted: Int) -> Int { max(wanted, capacity &* 2, 16) }
 
+  /// Uses the first half of its room alone, until `open`. The elements that it has are there.
+  @inline(__always)
+  package mutating func holdHalf() { capacity /= 2 }
+
+  @inline(__always)
+  package mutating func open() { capacity &*= 2 }
+
   /// Moves the elements into a larger room, which was reserved elsewhere and is empty; `room` is the smaller one behind that.
   package mutating func move(into room: inout Buffer) {
     if room.capacity <= capacity { return }

@@ -9,8 +9,10 @@ enum { MANY = 5000, LARGE = 2048 };
 
 /* A thread that is to be stopped when it takes LARGE bytes, until the test lets it go on. */
 static _Thread_local bool is_to_stop;
+static _Thread_local int times_memory_was_taken;
 static sem_t has_stopped, may_go_on;
 static void stop_before_memory(size_t size) {
+    times_memory_was_taken++;
     if (!is_to_stop || size < LARGE) return;
     is_to_stop = false;
     sem_post(&has_stopped);
@@ -58,10 +60,16 @@ static void call_all(void) {
     while (treadle_loop_run(loop, TREADLE_DEFAULT_MODE, 0, TREADLE_RUN_RETURN_AFTER_SOURCE) == TREADLE_RUN_HANDLED_SOURCE) {}
 }
 
+/* The other thread was the first to find half of the room used: the other half is there while it takes memory for more. */
+static void post_in_second_half(void) {
+    int before = times_memory_was_taken;
+    for (int i = 0; i < LARGE / 16 / 2 / 2 - 2; i++) post_one();
+    CHECK_INT(times_memory_was_taken, before);
+}
 TEST(a_post_does_not_wait_for_another_threads_memory, "BLK-1 BLK-5 WAKE-2") {
     if (!have_stops()) return;
     loop = treadle_loop_current();
-    while_another_grows(post_until_stopped, post_one);
+    while_another_grows(post_until_stopped, post_in_second_half);
     call_all();
     /* 16 places, doubled until there are LARGE bytes of 16 each; the one that did not fit; and that of this thread. */
     CHECK(called > LARGE / 16 / 2);

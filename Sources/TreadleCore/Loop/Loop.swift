@@ -157,6 +157,7 @@ package struct Loop {
     state.incoming.free()
     state.spare.free()
     state.quietDrains = 0
+    state.hasHalf = false
     state.deferred.free()
     state.delayed.free()
     state.delayedAlike.free()

@@ -30,7 +30,8 @@ struct LoopState: ~Copyable {
   let thread: Atomic<UInt32>
   /// The default mode. Constant.
   var defaultMode: UnsafeMutablePointer<ModeState>?
-  private let restOfFirstLine: UInt64
+  /// The part of the queue of posts that comes next, once there is one (`PostQueue.swift`). Gate.
+  var nextPosts: UnsafeMutablePointer<FullPosts>?
 
   // One cache line: all that a caller from another thread writes to post, to signal or to wake.
 
@@ -59,6 +60,8 @@ struct LoopState: ~Copyable {
   var jobCount: UInt64
   /// Something was queued by another thread since the owner last took anything. Gate.
   var isCalledFromOutside: Bool
+  /// Only the first half of the room of `incoming` is open (`PostQueue.swift`). Gate.
+  var hasHalf: Bool
   /// How many callers are between ending a sleep and their last touch of `wakeDescriptor`. Atomic.
   let kicking: Atomic<UInt32>
   /// Whether callers wait a little before they sleep, for the loop's answer.
@@ -113,6 +116,8 @@ struct LoopState: ~Copyable {
   var isChasing: Bool
   /// A source that was performed since had been signalled more than once. Owner.
   var isOverrun: Bool
+  /// How many drains in a row were of short queues, as far as that matters (`PostQueue.swift`). Owner.
+  var quietDrains: UInt8
   /// The slot of the first mode whose pollable descriptor others wait for, linked by `nextPollable`; 0 for none. Owner.
   var firstPollable: UInt32
   /// The tag of the process's life in which the loop was made. Constant.
@@ -147,8 +152,6 @@ struct LoopState: ~Copyable {
   var jobRemovals: UInt64
   /// An empty queue that changes places with `incoming`. Owner.
   var spare: Buffer<Entry>
-  /// How many drains in a row were of short queues, as far as that matters (`PostQueue.swift`). Owner.
-  var quietDrains: UInt32
   /// Blocks that no run since has been eligible for, oldest first. Owner, who changes them under the lock.
   var deferred: Buffer<Entry>
   /// The innermost run, and frames to use again (`Frame`). Owner; other threads read neither.

@@ -46,7 +46,7 @@ extension Loop {
   /// The memory of a queue that was longer is freed once so many drains in a row had less: not between the drains of a flood, where
   /// other threads, of which some may be real-time ones, allocate it again.
   private static let mostKept = 16_384
-  private static let quietDrains: UInt32 = 16
+  private static let quietDrains: UInt8 = 16
 
   /// Whether the loop is still the one that the handle means, and has room for a post and the group that may begin with it. The gate
   /// is held, and may have been open meanwhile: nothing that was looked at before holds behind it.
@@ -56,31 +56,73 @@ extension Loop {
   @inline(__always)
   private var hasRoomForPost: Bool { state.incoming.hasRoom(2) }
 
-  /// False without memory, or if the loop has lost its thread.
+  /// False without memory, or if the loop has lost its thread. The one that fills the first half of the room opens the second to the
+  /// others, and allocates the next part meanwhile: so a real-time thread does not find the queue full because an ordinary one, to
+  /// which neither the allocator nor the kernel lends its priority, is allocating.
   @inline(never)
   private func makeRoomForPost(_ handle: UInt) -> Bool {
     while isAliveAs(handle) {
       if hasRoomForPost { return true }
-      let room = state.incoming.capacity(for: 0)
-      state.gate.unlock()
-      var part = FullPosts.make(room)
-      state.gate.lock()
-      if part == nil { return isAliveAs(handle) && hasRoomForPost }
-      if let made = part, isAliveAs(handle), !hasRoomForPost, room > state.incoming.capacity {
-        swap(&made.pointee.entries, &state.incoming)
-        if !made.pointee.entries.isEmpty {
-          made.pointee.before = state.fullPosts
-          state.fullPosts = made
-          part = nil
-        }
+      if state.hasHalf {
+        openRoom()
+        if hasNextPart { continue }
+      } else if hasNextPart {
+        beginNextPart()
+        continue
       }
-      guard let part else { continue }
-      // Empty, or others were faster.
-      state.gate.unlock()
-      FullPosts.free(part)
-      state.gate.lock()
+      if !allocateNextPart(handle) { return isAliveAs(handle) && hasRoomForPost }
     }
     return false
+  }
+
+  /// A part that is no larger would be full at once.
+  private var hasNextPart: Bool { (state.nextPosts?.pointee.entries.capacity ?? 0) > state.incoming.capacity }
+
+  /// False without memory. The gate is held, and open meanwhile.
+  private func allocateNextPart(_ handle: UInt) -> Bool {
+    let room = state.incoming.capacity(for: 0)
+    state.gate.unlock()
+    var part = FullPosts.make(room)
+    state.gate.lock()
+    guard part != nil else { return false }
+    if isAliveAs(handle) && !hasNextPart { swap(&part, &state.nextPosts) }
+    guard let old = part else { return true }
+    state.gate.unlock()
+    FullPosts.free(old)
+    state.gate.lock()
+    return true
+  }
+
+  private func beginNextPart() {
+    guard let part = state.nextPosts else { return }
+    swap(&part.pointee.entries, &state.incoming)
+    if !part.pointee.entries.isEmpty {
+      state.nextPosts = nil
+      part.pointee.before = state.fullPosts
+      state.fullPosts = part
+    }
+    holdHalf()
+  }
+
+  @inline(__always)
+  private func openRoom() {
+    if state.hasHalf { state.incoming.open() }
+    state.hasHalf = false
+  }
+
+  /// The queue is empty, and its room is open.
+  @inline(__always)
+  private func holdHalf() {
+    state.incoming.holdHalf()
+    state.hasHalf = true
+  }
+
+  /// Changes the queue for another room, which is empty.
+  @inline(__always)
+  private func replaceRoom(_ queue: inout Buffer<Entry>) {
+    openRoom()
+    swap(&queue, &state.incoming)
+    holdHalf()
   }
 
   /// How many entries the queue has.
@@ -110,8 +152,8 @@ extension Loop {
     state.gate.lock()
     if !taken.isEmpty || state.fullPosts != nil { return takeParts(&taken, noting) }
     noting(state.incoming.count)
-    swap(&taken, &state.incoming)
-    swap(&state.incoming, &state.spare)
+    swap(&taken, &state.spare)
+    replaceRoom(&taken)
     forgetPending(LoopState.Pending.blocks | LoopState.Pending.groups)
     state.gate.unlock()
   }
@@ -132,8 +174,8 @@ extension Loop {
     var part = FullPosts.reversed(state.fullPosts)
     state.fullPosts = nil
     var newest = Buffer<Entry>()
-    swap(&newest, &state.incoming)
-    swap(&state.incoming, &state.spare)
+    swap(&newest, &state.spare)
+    replaceRoom(&newest)
     forgetPending(LoopState.Pending.blocks | LoopState.Pending.groups)
     state.gate.unlock()
     while let full = part {
@@ -160,13 +202,18 @@ extension Loop {
     FullPosts.free(oldest)
   }
 
-  /// At the end of the thread: everything, as it is. Takes the gate.
+  /// At the end of the thread: everything, as it is, with the part that would have come next. Takes the gate.
   func takeAllPosts() -> (full: UnsafeMutablePointer<FullPosts>?, incoming: Buffer<Entry>) {
     state.gate.lock()
     defer { state.gate.unlock() }
+    if let next = state.nextPosts {
+      next.pointee.before = state.fullPosts
+      (state.fullPosts, state.nextPosts) = (next, nil)
+    }
     let taken = (FullPosts.reversed(state.fullPosts), state.incoming)
     state.fullPosts = nil
     state.incoming = Buffer()
+    state.hasHalf = false
     forgetPending(LoopState.Pending.blocks | LoopState.Pending.groups)
     return taken
   }
@@ -174,7 +221,23 @@ extension Loop {
   /// Notes how many entries a drain has. Owner.
   @inline(__always)
   func noteDrain(of count: Int) {
-    state.quietDrains = count > Loop.mostKept ? 0 : min(state.quietDrains &+ 1, Loop.quietDrains)
+    if count > Loop.mostKept {
+      state.quietDrains = 0
+    } else if state.quietDrains < Loop.quietDrains {
+      state.quietDrains &+= 1
+      if state.quietDrains == Loop.quietDrains { freeNextPart() }
+    }
+  }
+
+  /// Frees the part that would have come next, if it is large.
+  @inline(never)
+  private func freeNextPart() {
+    state.gate.lock()
+    let part = state.nextPosts
+    let isLarge = part?.pointee.entries.capacity ?? 0 > Loop.mostKept
+    if isLarge { state.nextPosts = nil }
+    state.gate.unlock()
+    if isLarge, let part { FullPosts.free(part) }
   }
 
   /// Whether a room is one that was needed once.
