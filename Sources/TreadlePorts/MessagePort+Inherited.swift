@@ -69,6 +69,14 @@ extension MessagePort {
     if case .closed = askForRing() { throw MessagePort.goneFailure }
   }
 
+  /// The process at the other end has ended, even if another one keeps the connection: what it has replied is taken, and the port is over.
+  package static func endConnection(_ handle: UInt) {
+    try? using(handle) { held in
+      held.port.takeReplies(held.item)
+      held.item.invalidate()
+    }
+  }
+
   /// Ends a port whose one connection has ended. The lock is not held.
   func endIfDeserted() {
     lock()

@@ -217,6 +217,18 @@ TEST(a_process_that_closes_its_connection_is_ended, "PLUG-5") {
     CHECK_INT(treadle_release(plugin), TREADLE_OK);
     have_no_children();
 }
+/* The connection alone would not tell: a process that the plugin has left holds it open. */
+TEST(the_end_of_a_process_that_leaves_another_one_is_seen, "PLUG-5") {
+    treadle_plugin plugin = isolate("start:fork");
+    CHECK_ERROR(treadle_plugin_start(plugin), TREADLE_E_PLUGIN, "SIGSEGV");
+    CHECK_INT(treadle_plugin_close(plugin, TREADLE_FOREVER), TREADLE_OK);
+    CHECK_INT(treadle_release(plugin), TREADLE_OK);
+    plugin = isolate("tick:fork");
+    CHECK_INT(treadle_plugin_start(plugin), TREADLE_OK);
+    await_line("SIGSEGV");
+    unload(plugin);
+    have_no_children();
+}
 TEST(a_close_ends_a_plugin_that_hangs, "PLUG-5 SCOPE-5") {
     static const char *const steps[] = {"stop:hang", "deinit:hang", "tick:hang"};
     for (size_t s = 0; s < COUNT(steps); s++) {

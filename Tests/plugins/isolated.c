@@ -6,6 +6,7 @@
 #include <treadle.h>
 #include <treadle/plugin.h>
 
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -23,6 +24,13 @@ static void overflow(volatile char *outer) {
     outer[1] = room[0];
 }
 static void *die_on_a_thread(void *info) { return *(volatile int *)(uintptr_t)8 = 1, info; }
+/* Leaves a process that has its connection, until the host closes that. */
+static void fork_and_die(void) {
+    struct pollfd host = {.fd = 3, .events = 0};
+    if (fork() != 0) *(volatile int *)(uintptr_t)8 = 1;
+    poll(&host, 1, -1);
+    _exit(0);
+}
 /* The host's environment says how, since nothing else can be asked that early. */
 __attribute__((constructor)) static void construct(void) {
     const char *deed = getenv("TREADLE_TEST_CONSTRUCTOR");
@@ -46,6 +54,7 @@ static treadle_status act(const char *step) {
     if (strcmp(deed, "exit") == 0) exit(7);
     if (strcmp(deed, "_exit") == 0) _exit(8);
     if (strcmp(deed, "kill") == 0) raise(SIGKILL);
+    if (strcmp(deed, "fork") == 0) fork_and_die();
     if (strcmp(deed, "hang") == 0) for (;;) pause();
     if (strcmp(deed, "thread") == 0) {
         pthread_t thread;

@@ -17,11 +17,8 @@ struct LinkState: ~Copyable {
   let owner: IsolatedPlugin?
   let info: UnsafeMutableRawPointer?
   let serve: IsolatedLink.Serve
-  /// Tells its tokens from those of other links.
-  let serial: UInt32
-  /// Handles of the ports. Constant from the connection to the end.
-  var asking: UInt = 0
-  var serving: UInt = 0
+  /// Constant in a plugin's process.
+  var peer = LinkPeer()
   /// The plugin's scope, as this side has it; held by the owner.
   var scope: Scope?
 
@@ -50,14 +47,12 @@ struct LinkState: ~Copyable {
   var laterTimeout: Int64 = 0
 
   init(
-    home: Loop, owner: IsolatedPlugin?, info: UnsafeMutableRawPointer?, serve: @escaping IsolatedLink.Serve,
-    serial: UInt32
+    home: Loop, owner: IsolatedPlugin?, info: UnsafeMutableRawPointer?, serve: @escaping IsolatedLink.Serve
   ) {
     self.home = home
     self.owner = owner
     self.info = info
     self.serve = serve
-    self.serial = serial
   }
 
   private static let serials = Atomic<UInt32>(0)
@@ -102,21 +97,17 @@ extension IsolatedLink {
   /// answer says, whose text is then the last error's detail. `question`: what is asked, for the case that the other
   /// side has gone.
   func ask(
-    _ id: Int32, _ frame: inout FrameWriter, _ question: UnsafePointer<CChar>, timeout: Int64 = Clock.forever,
+    _ peer: LinkPeer, _ id: Int32, _ frame: inout FrameWriter, _ question: UnsafePointer<CChar>,
+    timeout: Int64 = Clock.forever,
     _ body: (inout FrameReader, UnsafeRawBufferPointer) throws(Failure) -> Void = { _, _ throws(Failure) in }
   ) throws(Failure) {
     try frame.demandMemory()
     var answer = Answer()
     defer { answer.bytes.free() }
     do throws(Failure) {
-      try exchange(id, &frame, &answer, timeout: timeout)
-    } catch {
-      switch error.status {
-      case Status.closed, Status.state, Status.stale:
-        throw state.pointee.owner?.endFailure(during: question) ?? IsolatedLink.goneFailure
-      default: throw error
-      }
-    }
+      try demandThere(peer, question)
+      try exchange(peer, id, &frame, &answer, timeout: timeout)
+    } catch { throw peer.failure(error, during: question) }
     if !answer.hasMemory { throw Failure.noMemory("plugin") }
     var reader = FrameReader(answer.bytes.elements.baseAddress, answer.bytes.count)
     let status = Int32(truncatingIfNeeded: reader.signed())
@@ -132,14 +123,20 @@ extension IsolatedLink {
     if inside.isBroken { throw IsolatedPlugin.brokenFailure }
   }
 
-  private static let goneFailure = Failure(Status.closed, "host", "has gone")
+  /// The other side is there.
+  func demandThere(_ peer: LinkPeer, _ question: UnsafePointer<CChar>) throws(Failure) {
+    if peer.asking != 0 { return }
+    LastError.detail(question, state.pointee.owner?.state.pointee.description.known.id)
+    throw LinkPeer.lostFailure
+  }
 
-  private func exchange(_ id: Int32, _ frame: inout FrameWriter, _ answer: inout Answer, timeout: Int64) throws(Failure)
-  {
-    let loop = try attend()
+  private func exchange(
+    _ peer: LinkPeer, _ id: Int32, _ frame: inout FrameWriter, _ answer: inout Answer, timeout: Int64
+  ) throws(Failure) {
+    let loop = try attend(peer)
     let wait = try beginWait(loop)
     defer { endWait(wait) }
-    locking { frame.setHeader(wait.pointee.call, outerCall()) }
+    locking { frame.setHeader(wait.pointee.call, outerCall(of: peer.serial)) }
     let bytes = frame.bytes.elements
     try withUnsafeMutablePointer(to: &answer) { answer throws(Failure) in
       let request = MessagePort.Request(
@@ -147,24 +144,25 @@ extension IsolatedLink {
         mode: IsolatedFrame.mode,
         reply: Answer.take, info: answer)
       try ObjectCall.recorded(0, wait, LinkWait.abandon) { () throws(Failure) in
-        try MessagePort.request(state.pointee.asking, request)
+        try MessagePort.request(peer.asking, request)
       }
     }
   }
 
   /// Sends a frame for whose answer nobody waits.
-  func tell(_ id: Int32, _ frame: inout FrameWriter, timeout: Int64) throws(Failure) {
+  func tell(_ peer: LinkPeer, _ id: Int32, _ frame: inout FrameWriter, timeout: Int64) throws(Failure) {
     try frame.demandMemory()
-    locking { frame.setHeader(0, outerCall()) }
+    locking { frame.setHeader(0, outerCall(of: peer.serial)) }
     let bytes = frame.bytes.elements
-    try MessagePort.send(state.pointee.asking, id: id, bytes.baseAddress, bytes.count, timeout: timeout)
+    try MessagePort.send(peer.asking, id: id, bytes.baseAddress, bytes.count, timeout: timeout)
   }
 
   /// The calling thread's loop receives from the other side in the mode of calls from here on.
-  private func attend() throws(Failure) -> Loop {
+  private func attend(_ peer: LinkPeer) throws(Failure) -> Loop {
     let loop = try Loop.current()
-    try attend(state.pointee.serving, on: loop)
-    try attend(state.pointee.asking, on: loop)
+    try attend(peer.serving, on: loop)
+    try attend(peer.asking, on: loop)
+    if peer.life != 0 { try attend(peer.life, on: loop) }
     return loop
   }
   private func attend(_ handle: UInt, on loop: Loop) throws(Failure) {
@@ -194,5 +192,19 @@ extension IsolatedLink {
     }
     wait.pointee.loop.letGo()
     treadle_system_free(wait)
+  }
+}
+
+extension LinkPeer {
+  static let lostFailure = Failure(Status.plugin, "plugin", "has lost its process")
+  private static let goneFailure = Failure(Status.closed, "host", "has gone")
+
+  /// A failure to reach it, in words that say how it has ended; others stay.
+  func failure(_ error: Failure, during question: UnsafePointer<CChar>) -> Failure {
+    switch error.status {
+    case Status.closed, Status.state, Status.stale:
+      return process?.endFailure(during: question) ?? LinkPeer.goneFailure
+    default: return error
+    }
   }
 }

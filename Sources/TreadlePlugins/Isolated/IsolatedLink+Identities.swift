@@ -17,6 +17,7 @@ struct PassingCallback: BitwiseCopyable {
 
 struct HeardCallback: BitwiseCopyable {
   let word: UInt64
+  let serial: UInt32
   let closure: UInt
   let code: UInt
 }
@@ -34,20 +35,25 @@ extension IsolatedLink {
   // MARK: Tokens
 
   /// A pointer that this side has made of a number of the other side's: no address of a process has the highest bit.
-  private var mark: UInt64 { 1 << 63 | UInt64(state.pointee.serial) << 32 }
+  private static let isMade: UInt64 = 1 << 63
+  private func mark(_ serial: UInt32) -> UInt64 { IsolatedLink.isMade | UInt64(serial) << 32 }
 
-  func word(forToken pointer: UInt) throws(Failure) -> UInt64 {
+  /// What a pointer is to the process of a serial. One that was made of a number of a process that has ended is refused.
+  func word(forToken pointer: UInt, _ serial: UInt32) throws(Failure) -> UInt64 {
     let bits = UInt64(pointer)
     if bits == 0 { return 0 }
-    if bits & ~0xFFFF_FFFF == mark { return IsolatedLink.returned | (bits & 0xFFFF_FFFF) }
+    if bits & ~0xFFFF_FFFF == mark(serial) { return IsolatedLink.returned | (bits & 0xFFFF_FFFF) }
+    if bits & IsolatedLink.isMade != 0 && !IsolatedPlugin.isLive(UInt32(bits >> 32 & 0x7FFF_FFFF)) {
+      throw IsolatedLink.unknownToken
+    }
     return UInt64(try locked { () throws(Failure) in try state.pointee.tokens.number(pointer) })
   }
 
-  func token(_ word: UInt64) throws(Failure) -> UInt {
+  func token(_ word: UInt64, _ serial: UInt32) throws(Failure) -> UInt {
     if word == 0 { return 0 }
     let number = UInt32(truncatingIfNeeded: word)
     if word & ~IsolatedLink.returned != UInt64(number) || number == 0 { throw IsolatedLink.unknownToken }
-    if word & IsolatedLink.returned == 0 { return UInt(mark | UInt64(number)) }
+    if word & IsolatedLink.returned == 0 { return UInt(mark(serial) | UInt64(number)) }
     guard let known = locking({ state.pointee.tokens[number] }) else { throw IsolatedLink.unknownToken }
     return known.first
   }
@@ -123,21 +129,25 @@ extension IsolatedLink {
   func code(ofCallback word: UInt64, _ function: ExtensionFunction.Pointer, _ served: UnsafeMutablePointer<LinkServed>)
     throws(Failure) -> UInt
   {
+    let peer = served.pointee.caller.peer
     if word & IsolatedLink.passes != 0 {
       if !served.pointee.callbacks.reserve(served.pointee.callbacks.count &+ 1) { throw Failure.noMemory("extension") }
-      let made = try RemoteFunction.make(self, function, IsolatedFrame.callback, word)
+      let made = try RemoteFunction.make(self, function, IsolatedFrame.callback, word, of: peer)
       _ = served.pointee.callbacks.appendInRoom(made.closure)
       return UInt(bitPattern: made.code)
     }
     func find() -> UInt? {
-      for heard in state.pointee.heard.elements where heard.word == word { return heard.code }
+      for heard in state.pointee.heard.elements where heard.word == word && heard.serial == peer.serial {
+        return heard.code
+      }
       return nil
     }
     if let known = locking({ find() }) { return known }
-    let made = try RemoteFunction.make(self, function, IsolatedFrame.callback, word)
+    let made = try RemoteFunction.make(self, function, IsolatedFrame.callback, word, of: peer)
     let kept: UInt? = locking {
       if let known = find() { return known }
-      let heard = HeardCallback(word: word, closure: made.closure, code: UInt(bitPattern: made.code))
+      let heard = HeardCallback(
+        word: word, serial: peer.serial, closure: made.closure, code: UInt(bitPattern: made.code))
       return !state.pointee.isOver && state.pointee.heard.append(heard) ? heard.code : nil
     }
     if kept != UInt(bitPattern: made.code) { RemoteFunction.retire(made.closure) }

@@ -40,14 +40,14 @@ extension IsolatedLink {
 
   /// Reads what the other side has told, which must be as it is expected; nil if it has no such extension.
   func read(
-    _ name: UnsafePointer<CChar>, _ expected: ExtensionSource?, _ frame: inout FrameReader
+    _ peer: LinkPeer, _ name: UnsafePointer<CChar>, _ expected: ExtensionSource?, _ frame: inout FrameReader
   ) throws(Failure) -> UnsafeRawPointer? {
     if frame.number() == 0 { return nil }
     let number = frame.number()
     let bytes = frame.bytes()
     if frame.isBroken { throw IsolatedPlugin.brokenFailure }
     if let expected { try expected.demandSame(bytes, name) }
-    return try makeProxy(name, number, bytes)
+    return try makeProxy(peer, name, number, bytes)
   }
 
   /// What can be called here of the other side's under a name; nil for none.
@@ -63,9 +63,9 @@ extension IsolatedLink {
   }
 
   /// One that the other side has described. Two threads may make it: the first one's is kept.
-  func makeProxy(_ name: UnsafePointer<CChar>, _ export: UInt64, _ bytes: UnsafeRawBufferPointer) throws(Failure)
-    -> UnsafeRawPointer
-  {
+  func makeProxy(
+    _ peer: LinkPeer, _ name: UnsafePointer<CChar>, _ export: UInt64, _ bytes: UnsafeRawBufferPointer
+  ) throws(Failure) -> UnsafeRawPointer {
     let type = try ExtensionType.make(bytes)
     guard let given = type.pointee.name, strcmp(given, name) == 0, export <= UInt64(UInt32.max) else {
       ExtensionType.free(type)
@@ -77,11 +77,16 @@ extension IsolatedLink {
       _ = locking { state.pointee.proxies.append(proxy) }
       return known
     }
-    let isKept = locking { !state.pointee.isOver && state.pointee.proxies.append(proxy) }
+    var isLate = false
+    let isKept = locking {
+      // A process that has come meanwhile does not know its number.
+      isLate = state.pointee.isOver || state.pointee.peer.serial != peer.serial
+      return !isLate && state.pointee.proxies.append(proxy)
+    }
     if isKept { return UnsafeRawPointer(proxy.pointee.codes) }
     ExtensionProxy.end(proxy)
     ExtensionProxy.free(proxy)
-    throw Failure.noMemory("extension")
+    throw isLate ? LinkPeer.lostFailure : Failure.noMemory("extension")
   }
 
   private struct Callee {
@@ -122,6 +127,7 @@ extension IsolatedLink {
     let callee = try find(id, target)
     let function = callee.function.pointee
     let bytes = try check(frame.rest(), callee, served)
+    let serial = served.pointee.caller.peer.serial
     guard let code = UnsafeRawPointer(bitPattern: callee.code) else { throw IsolatedPlugin.brokenFailure }
     switch PortableCall.receive(function.portable, unsafeBitCast(code, to: PortableCall.Code.self), bytes, head: 0) {
     case .malformed: throw IsolatedPlugin.brokenFailure
@@ -136,14 +142,14 @@ extension IsolatedLink {
           guard let job = memory?.assumingMemoryBound(to: Job.self) else { return }
           job.pointee.call.perform(job.pointee.bytes)
         }
-        try write(call.answer, bytes, function, to: &answer)
+        try write(call.answer, bytes, function, serial, to: &answer)
       }
     }
   }
 
   private func write(
     _ back: UnsafeMutableRawBufferPointer, _ bytes: UnsafeRawBufferPointer, _ function: ExtensionFunction,
-    to answer: inout FrameWriter
+    _ serial: UInt32, to answer: inout FrameWriter
   ) throws(Failure) {
     var text: UnsafePointer<CChar>?
     if let result = back.baseAddress, function.returnsText || function.returnsToken {
@@ -152,14 +158,14 @@ extension IsolatedLink {
         text = UnsafePointer(bitPattern: pointer)
         result.storeBytes(of: 0, as: UInt64.self)
       } else {
-        result.storeBytes(of: try word(forToken: pointer), as: UInt64.self)
+        result.storeBytes(of: try word(forToken: pointer, serial), as: UInt64.self)
       }
     }
     var failure: Failure?
     function.portable.forEachBack(bytes) { index, at, _ in
       guard function.arguments[index]?.isOutToken == true, let place = back.baseAddress else { return }
       do throws(Failure) {
-        (place + at).storeBytes(of: try word(forToken: (place + at).loadUnaligned(as: UInt.self)), as: UInt64.self)
+        (place + at).storeBytes(of: try word(forToken: (place + at).loadUnaligned(as: UInt.self), serial), as: UInt64.self)
       } catch { failure = error }
     }
     if let failure { throw failure }
@@ -196,7 +202,7 @@ extension IsolatedLink {
       let word = start.loadUnaligned(as: UInt64.self)
       let place = copy + (start - base)
       if argument.isToken {
-        place.storeBytes(of: try token(word), as: UInt.self)
+        place.storeBytes(of: try token(word, served.pointee.caller.peer.serial), as: UInt.self)
       } else if argument.isCallback {
         guard let callback = argument.callback else { continue }
         place.storeBytes(of: word == 0 ? 0 : try code(ofCallback: word, callback, served), as: UInt.self)

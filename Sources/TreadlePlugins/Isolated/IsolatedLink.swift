@@ -11,7 +11,7 @@ import TreadlePorts
 /// The connection of a host with a plugin's process, as each of the two has it: what it asks the other side, and what
 /// it is asked. A call has a number, and names the call of the other side that it is made in: it is received on the
 /// thread that waits for that, and on the home loop if there is none. A thin handle.
-struct IsolatedLink {
+struct IsolatedLink: BitwiseCopyable {
   let state: UnsafeMutablePointer<LinkState>
 
   /// How a side serves what is no call of a function.
@@ -27,7 +27,7 @@ struct IsolatedLink {
       throw Failure.noMemory("plugin")
     }
     let state = memory.bindMemory(to: LinkState.self, capacity: 1)
-    state.initialize(to: LinkState(home: home, owner: owner, info: info, serve: serve, serial: LinkState.nextSerial()))
+    state.initialize(to: LinkState(home: home, owner: owner, info: info, serve: serve))
     return IsolatedLink(state: state)
   }
 
@@ -62,21 +62,31 @@ struct IsolatedLink {
     return body()
   }
 
+  /// Calls `body` with the other side as it is now.
+  func withPeer<Result>(_ body: (LinkPeer) throws(Failure) -> Result) throws(Failure) -> Result {
+    let peer = locking {
+      state.pointee.peer.process?.hold()
+      return state.pointee.peer
+    }
+    defer { peer.process?.letGo() }
+    return try body(peer)
+  }
+
   // MARK: Receiving
 
   /// A message of the other side's, on a loop that receives from it: is served here, or on the loop that it belongs to.
-  func receive(_ message: MessageView) {
+  func receive(_ message: MessageView, from peer: LinkPeer) {
     var frame = FrameReader(message.data, message.size)
     let call = frame.number(), outer = frame.number()
     if frame.isBroken { return }
     let target = findTarget(outer, isLife: IsolatedFrame.isLife(message.id))
     guard let loop = target.loop else {
       var reply = LinkReply.direct(message.call)
-      return serve(message.id, call, &frame, &reply)
+      return serve(message.id, LinkCaller(call: call, peer: peer), &frame, &reply)
     }
     defer { loop.letGo() }
     guard let postponed = try? MessagePort.postpone(message.call) else { return }
-    post(postponed, to: loop, inCall: target.inCall, isCommon: target.isCommon)
+    post(postponed, peer, to: loop, inCall: target.inCall, isCommon: target.isCommon)
   }
 
   private struct Target {
@@ -110,14 +120,17 @@ struct IsolatedLink {
   private struct Envelope {
     let link: IsolatedLink
     var message: PostponedMessage
+    /// Its process is held.
+    let peer: LinkPeer
     var isOver = false
   }
 
-  private func post(_ message: PostponedMessage, to loop: Loop, inCall: Bool, isCommon: Bool) {
+  private func post(_ message: PostponedMessage, _ peer: LinkPeer, to loop: Loop, inCall: Bool, isCommon: Bool) {
     var message = message
     guard let memory = treadle_system_allocate(MemoryLayout<Envelope>.size) else { return message.end(nil) }
     hold()
-    memory.bindMemory(to: Envelope.self, capacity: 1).initialize(to: Envelope(link: self, message: message))
+    peer.process?.hold()
+    memory.bindMemory(to: Envelope.self, capacity: 1).initialize(to: Envelope(link: self, message: message, peer: peer))
     let open: BlockNode.Function = { memory in
       guard let envelope = memory?.assumingMemoryBound(to: Envelope.self) else { return }
       let bytes = envelope.pointee.message.bytes
@@ -126,11 +139,13 @@ struct IsolatedLink {
       _ = frame.number()
       envelope.pointee.isOver = true
       var reply = LinkReply.postponed(envelope.pointee.message)
-      envelope.pointee.link.serve(envelope.pointee.message.id, call, &frame, &reply)
+      let caller = LinkCaller(call: call, peer: envelope.pointee.peer)
+      envelope.pointee.link.serve(envelope.pointee.message.id, caller, &frame, &reply)
     }
     let drop: BlockNode.Function = { memory in
       guard let envelope = memory?.assumingMemoryBound(to: Envelope.self) else { return }
       if !envelope.pointee.isOver { envelope.pointee.message.end(nil) }
+      envelope.pointee.peer.process?.letGo()
       envelope.pointee.link.letGo()
       treadle_system_free(envelope)
     }
@@ -151,12 +166,12 @@ struct IsolatedLink {
 
   // MARK: Serving
 
-  private func serve(_ id: Int32, _ call: UInt64, _ frame: inout FrameReader, _ reply: inout LinkReply) {
+  private func serve(_ id: Int32, _ caller: LinkCaller, _ frame: inout FrameReader, _ reply: inout LinkReply) {
     var answer = FrameWriter()
     defer { answer.free() }
     var failure: Failure?
     do throws(Failure) {
-      let served = try beginServing(call)
+      let served = try beginServing(caller)
       defer { endServing(served) }
       try ObjectCall.recorded(0, served, LinkServed.abandon) { () throws(Failure) in
         if id == IsolatedFrame.call || id == IsolatedFrame.callback {
@@ -190,11 +205,11 @@ struct IsolatedLink {
     }
   }
 
-  private func beginServing(_ call: UInt64) throws(Failure) -> UnsafeMutablePointer<LinkServed> {
+  private func beginServing(_ caller: LinkCaller) throws(Failure) -> UnsafeMutablePointer<LinkServed> {
     guard let memory = treadle_system_allocate(MemoryLayout<LinkServed>.size) else { throw Failure.noMemory("plugin") }
     let served = memory.bindMemory(to: LinkServed.self, capacity: 1)
     locking {
-      served.initialize(to: LinkServed(link: self, call: call, threadID: Runtime.threadID, next: state.pointee.served))
+      served.initialize(to: LinkServed(link: self, caller: caller, threadID: Runtime.threadID, next: state.pointee.served))
       state.pointee.served = served
     }
     return served
@@ -210,22 +225,42 @@ struct IsolatedLink {
     treadle_system_free(served)
   }
 
-  /// The call of the other side's that the calling thread is in; 0 for none. The lock is held.
-  func outerCall() -> UInt64 {
+  /// The call of the other side's that the calling thread is in; 0 for none. `serial`: only one of this process. The
+  /// lock is held.
+  func outerCall(of serial: UInt32? = nil) -> UInt64 {
     let id = Runtime.threadID
     var next = state.pointee.served
     while let served = next {
-      if served.pointee.threadID == id { return served.pointee.call }
+      let isMeant = serial == nil || served.pointee.caller.peer.serial == serial
+      if served.pointee.threadID == id && isMeant { return served.pointee.caller.call }
       next = served.pointee.next
     }
     return 0
   }
 }
 
+/// The other side as one process has it, which this side reaches by these ports. Values: the handles of the ports and,
+/// of a host's side, of the source of the process's end; 0: none.
+struct LinkPeer: BitwiseCopyable {
+  var asking: UInt = 0
+  var serving: UInt = 0
+  var life: UInt = 0
+  /// Tells its tokens and callbacks from those of other processes.
+  var serial: UInt32 = 0
+  /// Of a host's side.
+  var process: IsolatedProcess?
+}
+
+/// A call of the other side's. Its process is held while it is served.
+struct LinkCaller: BitwiseCopyable {
+  let call: UInt64
+  let peer: LinkPeer
+}
+
 /// A call that a thread of this side serves. On the heap, since its thread may end inside.
 struct LinkServed {
   let link: IsolatedLink
-  let call: UInt64
+  let caller: LinkCaller
   let threadID: Int32
   var next: UnsafeMutablePointer<LinkServed>?
   /// Of a call of a function: all that was made for it.
@@ -259,7 +294,7 @@ enum LinkReply {
     whole.number(Int64(failure?.status ?? Status.ok))
     if let failure {
       LastError.record(failure, in: "treadle_plugin_serve")
-      withLastError { whole.text($0) }
+      LinkReply.withLastError { whole.text($0) }
     } else {
       whole.text(nil)
     }
@@ -272,7 +307,7 @@ enum LinkReply {
     }
   }
 
-  private func withLastError(_ body: (UnsafePointer<CChar>?) -> Void) {
+  static func withLastError(_ body: (UnsafePointer<CChar>?) -> Void) {
     var text:
       (
         UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64,

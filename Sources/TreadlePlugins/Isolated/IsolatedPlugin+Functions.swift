@@ -67,8 +67,10 @@ extension IsolatedPlugin {
     defer { frame.free() }
     frame.header()
     frame.text(name)
-    try link.ask(IsolatedFrame.find, &frame, name) { reader, _ throws(Failure) in
-      found = try link.read(name, expected, &reader)
+    try link.withPeer { peer throws(Failure) in
+      try link.ask(peer, IsolatedFrame.find, &frame, name) { reader, _ throws(Failure) in
+        found = try link.read(peer, name, expected, &reader)
+      }
     }
     return found
   }
@@ -158,7 +160,7 @@ extension IsolatedPlugin {
         }
       } catch {
         // Its end is sure, however it comes.
-        _ = treadle_system_spawn_kill(state.pointee.process)
+        kill()
         throw error
       }
     }
@@ -182,7 +184,7 @@ extension IsolatedPlugin {
       let phase = try? PluginRegistry.locked { () throws(Failure) in PluginRegistry.find(scope)?.state.pointee.phase }
       if phase != PluginState.Phase.starting { return }
       if until != Clock.forever && Clock.now() >= until {
-        _ = treadle_system_spawn_kill(state.pointee.process)
+        kill()
         until = Clock.forever
       }
       Rest.wait(seen, until: until)

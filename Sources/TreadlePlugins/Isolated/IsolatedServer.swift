@@ -45,8 +45,8 @@ package struct IsolatedServer {
     var plan = MessagePort.Plan()
     plan.receive = { _, message, info in
       guard let message, let info else { return }
-      info.assumingMemoryBound(to: IsolatedServer.self).pointee.link?.receive(
-        message.assumingMemoryBound(to: MessageView.self).pointee)
+      guard let link = info.assumingMemoryBound(to: IsolatedServer.self).pointee.link else { return }
+      link.receive(message.assumingMemoryBound(to: MessageView.self).pointee, from: link.state.pointee.peer)
     }
     plan.invalidated = { _, info in
       guard let server = info?.assumingMemoryBound(to: IsolatedServer.self) else { return }
@@ -57,8 +57,8 @@ package struct IsolatedServer {
     loop.holdAgain()
     // Threads of the plugin may use it as long as the process exists.
     let link = try IsolatedLink.make(home: loop, owner: nil, info: info, serve)
-    link.state.pointee.asking = messages.handle.bits
-    link.state.pointee.serving = questions.handle.bits
+    link.state.pointee.peer = LinkPeer(
+      asking: messages.handle.bits, serving: questions.handle.bits, serial: LinkState.nextSerial())
     server.pointee.link = link
     _ = try loop.add(questions, CommonModes.name)
     // The plugin may stop the loop, which is its process's.
@@ -165,8 +165,10 @@ package struct IsolatedServer {
     frame.header()
     frame.text(name)
     do throws(Failure) {
-      try link.ask(IsolatedFrame.find, &frame, name) { reader, _ throws(Failure) in
-        found = try link.read(name, nil, &reader)
+      try link.withPeer { peer throws(Failure) in
+        try link.ask(peer, IsolatedFrame.find, &frame, name) { reader, _ throws(Failure) in
+          found = try link.read(peer, name, nil, &reader)
+        }
       }
     } catch {
       LastError.withDetail { log(1, $0) }
@@ -200,6 +202,6 @@ package struct IsolatedServer {
     let bytes = frame.bytes.elements
     guard let link else { return }
     _ = try? MessagePort.send(
-      link.state.pointee.asking, id: IsolatedFrame.log, bytes.baseAddress, bytes.count, timeout: 0)
+      link.state.pointee.peer.asking, id: IsolatedFrame.log, bytes.baseAddress, bytes.count, timeout: 0)
   }
 }

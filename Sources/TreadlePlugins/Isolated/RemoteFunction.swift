@@ -9,23 +9,26 @@ import TreadlePorts
 
 /// A function of the other side's as a closure here: a call of the closure travels there. Lives until the closure has
 /// ended.
-struct RemoteFunction {
+struct RemoteFunction: BitwiseCopyable {
   let link: IsolatedLink
   let function: ExtensionFunction.Pointer
   /// Whether it is of an extension, or a callback; and which.
   let frame: Int32
   let target: UInt64
+  /// Of a callback, whose process is held; nil: the other side as it is at each call.
+  let peer: LinkPeer?
 
   /// A closure for one, which `retire` ends, and its function pointer. It holds the link's owner.
   static func make(
-    _ link: IsolatedLink, _ function: ExtensionFunction.Pointer, _ frame: Int32, _ target: UInt64
+    _ link: IsolatedLink, _ function: ExtensionFunction.Pointer, _ frame: Int32, _ target: UInt64, of peer: LinkPeer?
   ) throws(Failure) -> (closure: UInt, code: UnsafeMutableRawPointer?) {
     guard let memory = treadle_system_allocate(MemoryLayout<RemoteFunction>.size) else {
       throw Failure.noMemory("extension")
     }
     link.hold()
+    peer?.process?.hold()
     memory.bindMemory(to: RemoteFunction.self, capacity: 1)
-      .initialize(to: RemoteFunction(link: link, function: function, frame: frame, target: target))
+      .initialize(to: RemoteFunction(link: link, function: function, frame: frame, target: target, peer: peer))
     do throws(Failure) {
       let handler = ClosureHandler(handle, info: memory, destroy: destroy)
       var plan = ClosurePlan(function.pointee.portable.closureType, handler)
@@ -46,8 +49,9 @@ struct RemoteFunction {
 
   private static let destroy: ClosureHandler.Destroy = { memory in
     guard let remote = memory?.assumingMemoryBound(to: RemoteFunction.self) else { return }
-    let link = remote.pointee.link
+    let (link, process) = (remote.pointee.link, remote.pointee.peer?.process)
     treadle_system_free(remote)
+    process?.letGo()
     link.letGo()
   }
 
@@ -56,7 +60,12 @@ struct RemoteFunction {
       let remote = info?.assumingMemoryBound(to: RemoteFunction.self)
     else { return Status.argument }
     do throws(Failure) {
-      try remote.pointee.call(record.pointee.arguments, record.pointee.result)
+      let remote = remote.pointee, arguments = record.pointee.arguments, result = record.pointee.result
+      if let peer = remote.peer {
+        try remote.call(peer, arguments, result)
+      } else {
+        try remote.link.withPeer { peer throws(Failure) in try remote.call(peer, arguments, result) }
+      }
       return Status.ok
     } catch {
       LastError.record(error, in: "treadle_plugin_get_extension")
@@ -88,8 +97,9 @@ struct RemoteFunction {
     }
   }
 
-  private func call(_ arguments: UnsafePointer<UnsafeRawPointer?>?, _ result: UnsafeMutableRawPointer?) throws(Failure)
-  {
+  private func call(
+    _ peer: LinkPeer, _ arguments: UnsafePointer<UnsafeRawPointer?>?, _ result: UnsafeMutableRawPointer?
+  ) throws(Failure) {
     let function = self.function.pointee, portable = function.portable, count = function.arguments.count
     var given = try Values(count)
     defer {
@@ -97,7 +107,7 @@ struct RemoteFunction {
       given.passing.free()
       treadle_system_free(given.memory)
     }
-    for index in 0..<count { try take(index, arguments, &given) }
+    for index in 0..<count { try take(index, arguments, &given, peer.serial) }
     let values = UnsafeBufferPointer(start: given.values, count: count)
     var at: Int?
     let size = try portable.measure(values, at: &at)
@@ -106,8 +116,8 @@ struct RemoteFunction {
     frame.header()
     frame.number(target)
     frame.room(size) { portable.write(values, to: $0) }
-    if function.isOneWay { return try send(&frame) }
-    try link.ask(self.frame, &frame, function.name) { reader, _ throws(Failure) in
+    if function.isOneWay { return try send(peer, &frame) }
+    try link.ask(peer, self.frame, &frame, function.name) { reader, _ throws(Failure) in
       let back = reader.bytes()
       var word: UInt64 = 0
       let isWord = function.returnsText || function.returnsToken
@@ -117,29 +127,26 @@ struct RemoteFunction {
       if !isRead || reader.isBroken { throw IsolatedPlugin.brokenFailure }
       for (index, argument) in function.arguments.elements.enumerated() where argument.isOutToken {
         guard let place = values[index].bytes else { continue }
-        place.storeBytes(of: try link.token(place.loadUnaligned(as: UInt64.self)), as: UInt.self)
+        place.storeBytes(of: try link.token(place.loadUnaligned(as: UInt64.self), peer.serial), as: UInt.self)
       }
-      if function.returnsToken { result?.storeBytes(of: try link.token(word), as: UInt.self) }
+      if function.returnsToken { result?.storeBytes(of: try link.token(word, peer.serial), as: UInt.self) }
       if function.returnsText {
         result?.storeBytes(of: try link.keepText(reader.text()), as: UnsafePointer<CChar>?.self)
       }
     }
   }
 
-  private func send(_ frame: inout FrameWriter) throws(Failure) {
-    do throws(Failure) { try link.tell(self.frame, &frame, timeout: Clock.forever) } catch {
-      switch error.status {
-      case Status.closed, Status.state, Status.stale:
-        guard let owner = link.state.pointee.owner else { throw error }
-        throw owner.endFailure(during: function.pointee.name)
-      default: throw error
-      }
-    }
+  private func send(_ peer: LinkPeer, _ frame: inout FrameWriter) throws(Failure) {
+    do throws(Failure) {
+      try link.demandThere(peer, function.pointee.name)
+      try link.tell(peer, self.frame, &frame, timeout: Clock.forever)
+    } catch { throw peer.process == nil ? error : peer.failure(error, during: function.pointee.name) }
   }
 
   /// One argument, as what travels.
-  private func take(_ index: Int, _ arguments: UnsafePointer<UnsafeRawPointer?>?, _ given: inout Values) throws(Failure)
-  {
+  private func take(
+    _ index: Int, _ arguments: UnsafePointer<UnsafeRawPointer?>?, _ given: inout Values, _ serial: UInt32
+  ) throws(Failure) {
     guard let argument = function.pointee.arguments[index], let place = arguments?[index] else {
       throw Failure(Status.argument, "extension", "is called without an argument")
     }
@@ -148,7 +155,7 @@ struct RemoteFunction {
     if argument.isWord {
       value.pointee = PortableValue(bytes: UnsafeMutableRawPointer(given.words + index), size: MemoryLayout<UInt>.size)
       let pointer = place.loadUnaligned(as: UInt.self)
-      if argument.isToken { given.words[index] = try link.word(forToken: pointer) }
+      if argument.isToken { given.words[index] = try link.word(forToken: pointer, serial) }
       guard argument.isCallback, pointer != 0, let other = argument.other, let callback = argument.callback else {
         return
       }
@@ -215,7 +222,7 @@ struct ExtensionProxy {
     do throws(Failure) {
       for index in 0..<count {
         guard let function = type.pointee.functions[index] else { continue }
-        let made = try RemoteFunction.make(link, function, IsolatedFrame.call, UInt64(export) << 32 | UInt64(index))
+        let made = try RemoteFunction.make(link, function, IsolatedFrame.call, UInt64(export) << 32 | UInt64(index), of: nil)
         closures[index] = made.closure
         codes[index] = made.code
       }
