@@ -122,6 +122,7 @@ SOAK = {
     "release": ["scripts/make-release", "--rehearse"],
     "debian": ["scripts/make-debian"],
     "c-aarch64": ["scripts/test-c", "aarch64"],
+    "counts-aarch64": ["bench/run-counts", "aarch64-linux-gnu"],
     "growth": ["scripts/check-growth"],
     "kept-pointers": ["env", "TREADLE_TEST_LOADS=100000", "scripts/test-c", "shared", "plugin_kept"],
     "example-loads": ["env", "EXAMPLE_LOADS=10000", "scripts/test-plugins", "the_examples_come_and_go_under_load"],
