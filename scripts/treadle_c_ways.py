@@ -4,6 +4,8 @@
 
 import fnmatch
 
+import treadle_c_targets
+
 #: What a way cannot run at all: (ways, tests, reason).
 CANNOT = (
     ("debug", "footprint unwind", "they look at the shared library's pages, and for its name on the stack"),
@@ -17,8 +19,9 @@ CANNOT = (
     ("aarch64", "isolated* copies_odd debug_log", "they start programs of that processor, which the kernel cannot"),
     ("aarch64", "fork_random", "qemu takes MADV_WIPEONFORK and does nothing"),
     ("aarch64", "message_port_fault message_port_file message_port_hostile message_port_kill", "qemu drops MSG_CTRUNC and limits"),
-    ("aarch64", "kernel_calls closure_kept footprint growth locked pool", "they count calls, memory or instructions, which are also qemu's"),
+    ("aarch64", "kernel_calls closure_kept footprint growth locked pool thread_cost", "they count calls, memory or instructions, which are also qemu's"),
     ("aarch64", "seccomp", "a filter meets qemu's own calls"),
+    ("aarch64-64k", "fork", "qemu maps the last page of the loader in part"),
     ("valgrind", "copies_odd", "it runs its own program again, which is valgrind there"),
     ("valgrind", "debug_log", "memcheck takes what the page of the parent's life led to, empty in a fork's child, for lost"),
     ("valgrind", "glue_*", "the leaks that memcheck finds are those of other libraries"),
@@ -52,6 +55,13 @@ SOAK = (
     ("thread", ALONE, "a single thread races with no other; the address sanitizer's way runs them, with the same assertions"),
 )
 
+#: What depends on the size of a page: stacks, pools of stubs, memory that processes share, guard pages of tests.
+PAGES = (
+    "bad_struct block calls_table closure closure_fork closure_full closure_pool closure_reuse concurrency condition fork invocation "
+    "lock loop message_port message_port_flood message_port_inside message_port_lie message_port_look_process perform plugin port "
+    "struct_growth thread thread_attributes thread_stop trace unwind"
+)
+
 #: The only tests of a way in `make test`, if they are few.
 ONLY = {
     # Leaks and undefined values, which the sanitizers' ways do not look for: one test for each kind of object, its end, and the
@@ -79,8 +89,15 @@ ONLY = {
         "message_port_end message_port_flood message_port_fuzz message_port_host message_port_inside message_port_lie "
         "message_port_look message_port_look_process message_port_name message_port_stranger message_port_user mixed_race mode "
         "notification object observer perform perform_end plugin plugin_refused plugin_versions port port_call port_fault "
-        "process_fork pull random routine routine_direct routine_fault run scope scope_value source stop storm thread thread_cost "
+        "process_fork pull random routine routine_direct routine_fault run scope scope_value source stop storm thread "
         "thread_dictionary thread_join timer timer_fire trace trace_call unwind wake"
+    ),
+    "aarch64-16k": PAGES,
+    "aarch64-64k": PAGES,
+    # What is called by its address.
+    "aarch64-guarded": (
+        "callee calls_random calls_table closure closure_fault closure_pool copies descriptor errno host invocation invocation_run "
+        "lock message_port observer perform plugin port routine scope source stop thread timer trace unwind wake"
     ),
     # The core, without what the kernel may refuse.
     "refused": "loop run timer source descriptor perform thread wake concurrency",
@@ -105,9 +122,9 @@ def runs(way: str, name: str, soak: bool) -> bool:
     def is_named(names: str) -> bool:
         return any(fnmatch.fnmatchcase(name, pattern) for pattern in names.split())
 
-    if any(way in ways.split() and is_named(names) for ways, names, _ in CANNOT):
+    if any(each in ways.split() and is_named(names) for ways, names, _ in CANNOT for each in (way, treadle_c_targets.base(way))):
         return False
-    if soak and way not in ("refused", "aarch64"):
+    if soak and way != "refused" and way not in treadle_c_targets.WAYS:
         return True
     if way in ONLY:
         return is_named(ONLY[way])
