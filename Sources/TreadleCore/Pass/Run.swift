@@ -210,6 +210,8 @@ extension Loop {
     let systemResult = frame.pointee.systemResult
     let wasWoken = unlink(frame)
     if hasPollables && isAtRest { armPollables(isWoken: wasWoken || self.frame != nil) }
+    // As in `push`: a shutdown that is not seen here finds that the run has ended.
+    treadle_system_fence_after_exchange()
     if treadle_system_is_closed() { Rest.announce() }
     switch result {
     case Status.closed: throw Shutdown.failure
