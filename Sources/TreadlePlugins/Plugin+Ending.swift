@@ -274,13 +274,16 @@ extension Plugin {
     }
   }
 
-  /// It gets the state of the plugin that a scope is of; nothing if that has ended.
+  /// It gets the state of the plugin that a scope is of; nothing if that has ended. What a reload has left that came to nothing, since the
+  /// plugin was in use, gets nothing any more.
   private static func hand(_ saved: SavedState.Pointer, from scope: Scope) throws(Failure) {
-    let isTaken = try PluginRegistry.locked { () throws(Failure) in
-      guard let old = PluginRegistry.find(scope), old.state.pointee.heir == nil else { return false }
-      old.state.pointee.heir = saved
-      return true
+    var last: SavedState.Pointer? = saved
+    try PluginRegistry.locked { () throws(Failure) in
+      guard let old = PluginRegistry.find(scope) else { return }
+      // Its end may be writing there.
+      if old.state.pointee.heir != nil && old.state.pointee.isEnding { return }
+      (old.state.pointee.heir, last) = (saved, old.state.pointee.heir)
     }
-    if !isTaken { SavedState.letGo(saved) }
+    if let last { SavedState.letGo(last) }
   }
 }
