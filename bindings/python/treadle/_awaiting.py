@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Tuple
 from . import _capi
 from ._errors import LoopClosed
 from ._library import native
+from ._loop import RunLoop
 
 if TYPE_CHECKING:
     import asyncio
 
     from ._item import Item
-    from ._loop import RunLoop
 
 
 class Waiters:
@@ -55,8 +55,6 @@ class Waiters:
 
     def is_elsewhere(self, item: Item, *, on_other_threads: bool = False) -> bool:
         """Whether somebody has added the item to a loop; or tasks of other threads await it."""
-        from ._loop import RunLoop
-
         own = self._lent
         if on_other_threads:
             own = {loop: lent for loop, lent in own.items() if loop is RunLoop.current()}
@@ -64,8 +62,6 @@ class Waiters:
 
     @contextlib.contextmanager
     def _lending(self, item: Item, running: Any) -> Iterator[None]:
-        from ._loop import RunLoop
-
         turns = getattr(running, "_turns", None)  # of a treadle.aio.EventLoop
         if turns is None:
             raise RuntimeError(f"{_named(item)} is in no run loop, and no treadle.aio.EventLoop runs here: no loop would serve it")
@@ -89,8 +85,6 @@ class Waiters:
 
     def take_back(self, item: Item) -> None:
         """The run loop of the calling thread has the item no more, until somebody waits again."""
-        from ._loop import RunLoop
-
         loop = RunLoop.current()
         if loop in self._lent:
             loop.remove(item, self._lent[loop][1])

@@ -16,16 +16,15 @@ from ._errors import FORKED_HANDLE, StaleHandle, check, check_end
 from ._host import host
 from ._item import callback
 from ._library import native
+from ._loop import RunLoop
 from ._performing import names_of
 from ._prototype import KeptTexts, Prototype, of_anything
+from ._thread import Thread
 from ._types import ClosureState, modes_of, timeout_of, wait_timeout
 from ._waiting import wait as wait_in_slices
 
 if TYPE_CHECKING:
     from typing_extensions import Literal, TypedDict, Unpack
-
-    from ._loop import RunLoop
-    from ._thread import Thread
 
     Delivery = Literal["inline", "async", "sync", "running"]
     OnFull = Literal["block", "fail", "drop_newest", "drop_oldest", "coalesce"]
@@ -107,9 +106,6 @@ class Closure:
         keep_code: bool = False,
     ) -> None:
         """treadle.closure(signature, fn, ...). Any thread. Since 1.0."""
-        from ._loop import RunLoop  # which imports this module
-        from ._thread import Thread
-
         self._fn = callback(fn)
         self._signature = signature
         self._prototype = of_anything(signature)

@@ -12,7 +12,7 @@ import os
 import threading
 from typing import Any, Dict, Optional
 
-from . import _capi, _frames, _future, _last_resort, _message_port, _plugin_calls, _pulling, _registry, _signals, _starting
+from . import _capi, _frames, _future, _last_resort, _message_port, _plugin_entries, _pulling, _registry, _signals, _starting
 from . import _threads
 from ._calls import handle_call
 from ._closure import Closure
@@ -179,7 +179,7 @@ def _take(error: BaseException, event: Any, subject: object) -> bool:
 def _after_fork_in_child() -> None:
     check(native.treadle_after_fork_child())
     _registry.forget_everything(FORKED_HANDLE)
-    _plugin_calls.forget_parent()
+    _plugin_entries.forget_parent()
     _threads.forget_others()
     _frames.forget_others()
     _starting.forget_parent()

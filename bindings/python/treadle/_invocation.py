@@ -11,7 +11,6 @@ import weakref
 from typing import TYPE_CHECKING, Any, List, Optional, Tuple
 
 from . import _capi, _registry
-from ._closure import Closure
 from ._errno import uses_errno
 from ._encoding import CType, is_function_pointer
 from ._errors import FORKED_HANDLE, LoopClosed, StaleHandle, check
@@ -40,8 +39,7 @@ class Function:
     __slots__ = ("address", "prototype", "arguments", "uses_errno", "_function", "_check", "_given")
 
     def __init__(self, function: Any, arguments: Tuple[Any, ...], signature: Any) -> None:
-        if isinstance(function, Closure):
-            function = function.pointer
+        function = getattr(function, "_as_parameter_", function)  # such as a closure's pointer
         self._function = function
         self._given = arguments
         self._check: Any = None

@@ -25,7 +25,7 @@ from typing import (
     overload,
 )
 
-from . import _capi, _lifetime, _registry
+from . import _capi, _lifetime, _plugin_owner, _registry
 from ._arguments import context_of
 from ._decorating import Decorating
 from ._errors import LoopClosed, check, failure
@@ -60,6 +60,7 @@ if TYPE_CHECKING:
 _posts = _registry.posts
 _tokens = _registry.tokens
 _post = native.treadle_host_post
+_plugin_owner.followers.append(lambda: globals().update(_post=native.treadle_host_post))
 
 T = TypeVar("T")
 

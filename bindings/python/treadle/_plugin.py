@@ -12,7 +12,7 @@ import weakref
 from contextlib import contextmanager
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple, Union
 
-from . import _capi, _registry
+from . import _capi, _plugin_host, _registry
 from ._arguments import encoded_text
 from ._errors import PluginError, check, failure
 from ._frames import Frame, call, guarded
@@ -408,3 +408,6 @@ def _described(raw: Any) -> PluginSetting:
     has_limits = raw.type == _capi.SETTING_INTEGER and (raw.minimum, raw.maximum) != (0, 0)
     limits = (raw.minimum, raw.maximum) if has_limits else (None, None)
     return PluginSetting(value_of(raw.type, text), (raw.description or b"").decode(errors="replace"), *limits)
+
+
+_plugin_host.lend = Plugin._lent

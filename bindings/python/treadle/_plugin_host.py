@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import ctypes
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Callable
 
 from . import _capi
 from ._arguments import encoded_text, integer
@@ -17,6 +17,9 @@ from ._plugin_description import Value, value_of
 if TYPE_CHECKING:
     from ._plugin import Plugin
 
+
+#: The object for a plugin's handle, which the caller does not own; `_plugin` says how.
+lend: Callable[[int], Plugin]
 
 _KINDS: Any = (
     ctypes.Structure,
@@ -60,9 +63,7 @@ class PluginHost:
     @property
     def plugin(self) -> Plugin:
         """The plugin itself, the scope of all that it makes. Any thread. Since 1.0."""
-        from ._plugin import Plugin  # which imports this module
-
-        return Plugin._lent(self._handle)
+        return lend(self._handle)
 
     def setting(self, key: str) -> Value:
         """The value of a setting of the plugin, of its type. Raises Error with the code TREADLE_E_NOT_FOUND for one that it

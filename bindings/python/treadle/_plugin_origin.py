@@ -14,8 +14,9 @@ from typing import Any, Callable, Dict, Mapping, Optional, Union
 
 from . import _capi, _plugin_file
 from ._arguments import encoded_text, wrong_type
-from ._plugin_calls import Record, functions
+from ._plugin_calls import Record
 from ._plugin_description import Value, pairs_of
+from ._plugin_entries import functions
 
 #: Where a plugin comes from: a shared library, a file that ends with .py, or a module.
 PluginSource = Union[str, "os.PathLike[str]", ModuleType]
@@ -101,9 +102,9 @@ class Origin:
             config.settings = pairs
         path = self._path
         if isinstance(self.source, ModuleType):
-            record.become(self.source, is_own=False)
+            record.become(self.source, pointers, is_own=False)
         elif path is not None and path.suffix == ".py":
-            record.become(_plugin_file.load(path, bool(self._flags & _capi.PLUGIN_LOAD_WRITABLE)), is_own=True)
+            record.become(_plugin_file.load(path, bool(self._flags & _capi.PLUGIN_LOAD_WRITABLE)), pointers, is_own=True)
         elif path is not None:
             config.path = os.fsencode(path)
             record.id = path.name

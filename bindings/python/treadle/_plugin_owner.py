@@ -12,7 +12,7 @@ from __future__ import annotations
 import sys
 import threading
 from types import FrameType
-from typing import Any, Callable, Dict, Optional
+from typing import Any, Callable, Dict, List, Optional
 
 from ._errors import LoopClosed, StaleHandle
 from ._library import native
@@ -41,6 +41,8 @@ MAKERS = (
 #: What code of a plugin waits by: inside of its scope, whose end then waits for a look of the waiter instead of being refused.
 WAITS = ("treadle_host_wait",)
 
+#: Called when one of the functions was replaced: for modules that keep one under a name of their own.
+followers: List[Callable[[], None]] = []
 #: The handles of the plugins' scopes, by the identity of their modules' globals.
 _owners: Dict[int, int] = {}
 _lock = threading.Lock()
@@ -73,11 +75,10 @@ def forget_parent() -> None:
 
 
 def _install(functions: Dict[str, Callable[..., int]]) -> None:
-    from . import _loop  # which imports this module
-
     for name, function in functions.items():
         setattr(native, name, function)
-    _loop._post = native.treadle_host_post
+    for follow in followers:
+        follow()
 
 
 def may_own() -> bool:

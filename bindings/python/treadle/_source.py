@@ -5,17 +5,15 @@
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING, Any, Callable, Generator, Optional
+from typing import Any, Callable, Generator, Optional
 
 from . import _capi
 from ._awaiting import Waiters
 from ._errors import check
 from ._item import Item, callback, order_of, out_int64
 from ._library import native
+from ._loop import RunLoop
 from ._types import Mode
-
-if TYPE_CHECKING:
-    from ._loop import RunLoop
 
 _SIZE = ctypes.sizeof(_capi.treadle_source_context)
 
@@ -97,8 +95,6 @@ class Source(Item):
         return out_int64(native.treadle_get_order, self._handle)
 
     def _fire(self, kind: int, event: Any) -> None:
-        from ._loop import RunLoop
-
         function = self._schedule if kind == _capi.EVENT_SCHEDULE else self._cancel
         if function is not None:
             function(self, RunLoop._of(event.loop), Mode(event.mode.decode()))
