@@ -23,8 +23,11 @@ extension Thread {
       if let pthread = try launched() {
         let until = timeout <= 0 ? 0 : Clock.after(timeout, from: Clock.now())
         try WaitGraph.waiting(for: self, isPoll: timeout <= 0) { _ throws(Failure) in
-          state.gone.wait(nil, until: until)
-          if !state.gone.isOver { throw Failure(Status.timeout, "timeout_ns", "passed before the thread ended") }
+          // For ever, the wait is the C library's alone: one wake-up ends it.
+          if until < Clock.forever {
+            state.gone.wait(nil, until: until)
+            if !state.gone.isOver { throw Failure(Status.timeout, "timeout_ns", "passed before the thread ended") }
+          }
           let result = treadle_system_thread_join(pthread)
           if result < 0 { throw Failure.system("thread", result) }
         }

@@ -70,7 +70,7 @@ extension Thread {
     treadle_system_thread().pointee.thread = UnsafeMutableRawPointer(address)
     treadle_system_thread().pointee.first_pass = { Thread.declareReady() }
     let isWatched = treadle_system_watch_thread() == 0
-    state.kernelID.store(treadle_system_thread_id(), ordering: .relaxed)
+    state.kernelID.store(Runtime.threadID, ordering: .relaxed)
     state.pthread.store(treadle_system_thread_self(), ordering: .releasing)
     lock()
     applyName()
