@@ -7,17 +7,14 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <treadle.h>
 
-#include "host.h"
+#include "c.h"
 
-#define MILLISECOND ((int64_t)1000000)
-#define OK(call) REQUIRE((call) >= 0)
-static treadle_loop loop;
-static char seen[256];
-static void note(const char *word) { strncat(seen, word, sizeof seen - strlen(seen) - 1); }
-
-static void fire_note(treadle_timer timer, void *info) { (void)timer, note(info); }
+const char *case_name;
+treadle_loop loop;
+char seen[256];
+void note(const char *word) { strncat(seen, word, sizeof seen - strlen(seen) - 1); }
+void fire_note(treadle_timer timer, void *info) { (void)timer, note(info); }
 static int64_t first_date, dates[10];
 static int beats;
 static void beat(treadle_timer timer, void *info) {
@@ -47,7 +44,7 @@ static void timers(void) {
     for (int i = 0; i < 10; i++) REQUIRE((dates[i] - first_date) % MILLISECOND == 0 && (i == 0 || dates[i] > dates[i - 1]));
 }
 
-static void perform_note(treadle_source source, void *info) { (void)source, note(info); }
+void perform_note(treadle_source source, void *info) { (void)source, note(info); }
 static void scheduled(treadle_source source, treadle_loop which, const char *mode, void *info) { (void)source, (void)which, (void)mode, (void)info, note("+"); }
 static void cancelled(treadle_source source, treadle_loop which, const char *mode, void *info) { (void)source, (void)which, (void)mode, (void)info, note("-"); }
 static treadle_source source_of(const char *word, int64_t order) {
@@ -153,7 +150,7 @@ static void performs(void) {
     REQUIRE(arrived == THREADS * EACH);
 }
 
-static treadle_thread start_worker(void) {
+treadle_thread start_worker(void) {
     treadle_thread_config config = TREADLE_INIT(treadle_thread_config);
     treadle_thread worker;
     OK(treadle_thread_create(&config, &worker));
@@ -286,13 +283,17 @@ static void stale(void) {
     REQUIRE(treadle_source_signal((treadle_source)loop) == TREADLE_E_KIND);
 }
 
+static const struct host_case cases[] = {
+    {"timers", timers, NULL}, {"source", sources, NULL}, {"observer", observers, NULL}, {"nested", nested, NULL},
+    {"stop-inside", stop_inside, NULL}, {"stop-outside", stop_outside, NULL}, {"perform", performs, NULL},
+    {"wait-value", wait_value, NULL}, {"wait-error", NULL, "C has no exceptions"}, {"errors", errors, NULL},
+    {"interrupt", interrupt, NULL}, {"exit", ends, NULL}, {"fork", forks, NULL}, {"growth", growth, NULL},
+    {"poll", polls, NULL}, {"stale", stale, NULL}, {NULL, NULL, NULL}};
+
 int main(int count, char **arguments) {
-    static const struct host_case cases[] = {
-        {"timers", timers, NULL}, {"source", sources, NULL}, {"observer", observers, NULL}, {"nested", nested, NULL},
-        {"stop-inside", stop_inside, NULL}, {"stop-outside", stop_outside, NULL}, {"perform", performs, NULL},
-        {"wait-value", wait_value, NULL}, {"wait-error", NULL, "C has no exceptions"}, {"errors", errors, NULL},
-        {"interrupt", interrupt, NULL}, {"exit", ends, NULL}, {"fork", forks, NULL}, {"growth", growth, NULL},
-        {"poll", polls, NULL}, {"stale", stale, NULL}, {NULL, NULL, NULL}};
+    const struct host_case *const tables[] = {cases, item_cases, thread_cases, NULL};
+    int i = 1;
     if (count > 1 && strcmp(arguments[1], "exit") != 0) loop = treadle_loop_current();
-    return run_case(cases, count, arguments);
+    while (i < count && run_case(tables, arguments[i])) seen[0] = 0, i++;
+    return i < count;
 }

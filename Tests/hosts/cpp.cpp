@@ -8,19 +8,12 @@
 
 #include <atomic>
 #include <stdexcept>
-#include <string>
-#include <thread>
-#include <treadle.hpp>
 #include <vector>
 
-#include "host.h"
+#include "cpp.hpp"
 
-using namespace treadle;
-using namespace std::chrono_literals;
-
-// The calling thread's loop; each runner of a case makes it when it begins.
-static Loop here() { return Loop::current(); }
-static std::string seen;
+const char *case_name;
+std::string seen;
 
 static void timers() {
     const auto now = Clock::now();
@@ -136,11 +129,6 @@ static void performs() {
     REQUIRE(arrived == threads * each);
 }
 
-static Thread start_worker() {
-    const Thread worker = Thread::worker();
-    worker.start_and_wait();
-    return worker;
-}
 static void wait_value() {
     const Thread worker = start_worker();
     REQUIRE(worker.perform_and_wait([&] { return Thread::current() == worker ? 42 : 0; }) == 42);
@@ -263,12 +251,16 @@ static void stale() {
     REQUIRE(seen == ".");
 }
 
+static const host_case cases[] = {
+    {"timers", timers, nullptr}, {"source", sources, nullptr}, {"observer", observers, nullptr}, {"nested", nested, nullptr},
+    {"stop-inside", stop_inside, nullptr}, {"stop-outside", stop_outside, nullptr}, {"perform", performs, nullptr},
+    {"wait-value", wait_value, nullptr}, {"wait-error", wait_error, nullptr}, {"errors", errors, nullptr},
+    {"interrupt", interrupt, nullptr}, {"exit", ends, nullptr}, {"fork", forks, nullptr}, {"growth", growth, nullptr},
+    {"poll", polls, nullptr}, {"stale", stale, nullptr}, {nullptr, nullptr, nullptr}};
+
 int main(int count, char **arguments) {
-    static const host_case cases[] = {
-        {"timers", timers, nullptr}, {"source", sources, nullptr}, {"observer", observers, nullptr}, {"nested", nested, nullptr},
-        {"stop-inside", stop_inside, nullptr}, {"stop-outside", stop_outside, nullptr}, {"perform", performs, nullptr},
-        {"wait-value", wait_value, nullptr}, {"wait-error", wait_error, nullptr}, {"errors", errors, nullptr},
-        {"interrupt", interrupt, nullptr}, {"exit", ends, nullptr}, {"fork", forks, nullptr}, {"growth", growth, nullptr},
-        {"poll", polls, nullptr}, {"stale", stale, nullptr}, {nullptr, nullptr, nullptr}};
-    return run_case(cases, count, arguments);
+    const host_case *const tables[] = {cases, item_cases, thread_cases, nullptr};
+    int i = 1;
+    while (i < count && run_case(tables, arguments[i])) seen.clear(), i++;
+    return i < count;
 }

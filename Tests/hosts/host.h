@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright the Treadle authors
  *
- * host.h: what the runners in C and C++ share. A runner is called with the name of a case, and prints "NAME: pass", "NAME: fail (why)" or
- * "NAME: not applicable (why)". */
+ * host.h: what the runners in C and C++ share. A runner is called with the names of cases, and prints "NAME: pass", "NAME: fail (why)" or
+ * "NAME: not applicable (why)" for each of them. */
 #ifndef TREADLE_TEST_HOST_H
 #define TREADLE_TEST_HOST_H
 
@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static const char *case_name;
+extern const char *case_name;
 static inline void require_failed(const char *file, int line, const char *condition) {
     const char *slash = strrchr(file, '/');
     printf("%s: fail (%s:%d: %s)\n", case_name, slash ? slash + 1 : file, line, condition);
@@ -59,17 +59,19 @@ static inline void ends_well(void (*child)(void)) {
     }
 }
 
-static inline int run_case(const struct host_case *cases, int count, char **arguments) {
-    for (; cases->name; cases++) {
-        if (count < 2 || strcmp(cases->name, arguments[1]) != 0) continue;
-        case_name = cases->name;
-        if (cases->run) cases->run();
-        if (cases->run) printf("%s: pass\n", case_name);
-        else printf("%s: not applicable (%s)\n", case_name, cases->why_not);
-        return 0;
-    }
-    fprintf(stderr, "usage: %s CASE\n", arguments[0]);
-    return 2;
+/* Runs a case of one of the tables; false if there is none of this name. */
+static inline int run_case(const struct host_case *const *tables, const char *name) {
+    for (; *tables; tables++)
+        for (const struct host_case *one = *tables; one->name; one++) {
+            if (strcmp(one->name, name) != 0) continue;
+            case_name = name;
+            if (one->run) one->run();
+            if (one->run) printf("%s: pass\n", name);
+            else printf("%s: not applicable (%s)\n", name, one->why_not);
+            return 1;
+        }
+    fprintf(stderr, "there is no case %s\n", name);
+    return 0;
 }
 
 #endif

@@ -244,14 +244,14 @@ function cases.stale()
   require_that(not ok and raised.code == "STALE", "stale " .. tostring(raised))
 end
 
-local WHY_NOT = {["wait-error"] = "other threads call functions of C, which raise no errors"}
+local items = require("lua_items")
+items.why_not["wait-error"] = "other threads call functions of C, which raise no errors"
 
 if arg[1] == "-leave-busy" then return leave_busy() end
-local name = arg[1]
-if WHY_NOT[name] then
-  print(name .. ": not applicable (" .. WHY_NOT[name] .. ")")
-else
-  local ok, why = pcall(cases[name])
-  print(name .. ": " .. (ok and "pass" or "fail (" .. tostring(why) .. ")"))
-  -- What the other threads do has ended, or the process ends it.
+for _, name in ipairs(arg) do
+  local why_not = items.why_not[name]
+  local ok, why = true, nil
+  if not why_not then ok, why = pcall(cases[name] or items.play, name) end
+  print(name .. ": " .. (why_not and "not applicable (" .. why_not .. ")" or ok and "pass" or "fail (" .. tostring(why) .. ")"))
 end
+-- What the other threads do has ended, or the process ends it.

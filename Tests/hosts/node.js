@@ -9,6 +9,7 @@ const { spawnSync } = require('node:child_process');
 const fs = require('node:fs');
 const { Worker } = require('node:worker_threads');
 const treadle = require(process.env.TREADLE_NODE);
+const items = require('./node_items.js');
 
 const { Activity, Observer, Source, Timer } = treadle;
 const loop = treadle.RunLoop.current();
@@ -151,16 +152,22 @@ function leaveBusy() {
     loop.ref().every(0.01, () => {});`, { eval: true });
 }
 
-async function main(name) {
-  if (name === '-leave-busy') return leaveBusy();
-  if (typeof CASES[name] === 'string') return console.log(`${name}: not applicable (${CASES[name]})`);
-  try {
-    await CASES[name]();
-    console.log(`${name}: pass`);
-    process.exit(0);
-  } catch (error) {
-    console.log(`${name}: fail (${error.stack})`);
-    process.exit(1);
+async function main(names) {
+  if (names[0] === '-leave-busy') return leaveBusy();
+  for (const name of names) {
+    const run = CASES[name] ?? items.CASES[name];
+    if (typeof run === 'string') {
+      console.log(`${name}: not applicable (${run})`);
+      continue;
+    }
+    try {
+      await (CASES[name] ? run() : items.play(name));
+      console.log(`${name}: pass`);
+    } catch (error) {
+      console.log(`${name}: fail (${error.stack})`);
+      process.exit(1);
+    }
   }
+  process.exit(0);
 }
-main(process.argv[2]);
+main(process.argv.slice(2));

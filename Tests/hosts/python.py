@@ -13,16 +13,14 @@ import threading
 import time
 
 import treadle
+from python_host import require, started_worker
+from python_items import Items
+from python_threads import Threads
 from treadle import Activity, Observer, RunResult, Source, Timer
 
 MILLISECOND = 1_000_000
 loop = treadle.RunLoop.current()
 seen: list[str] = []
-
-
-def require(condition: object, text: str) -> None:
-    if not condition:
-        raise AssertionError(text)
 
 
 def note(word: str):
@@ -144,12 +142,6 @@ def perform() -> None:
     for thread in all_threads:
         thread.join()
     require(counts == [each] * threads, f"lost {counts}")
-
-
-def started_worker() -> treadle.Thread:
-    worker = treadle.Thread(target=lambda: treadle.RunLoop.current().run(when_empty=True), name="worker")
-    worker.start_and_wait()
-    return worker
 
 
 def wait_value() -> None:
@@ -287,8 +279,10 @@ if __name__ == "__main__":
     if sys.argv[1] == "-leave-busy":
         leave_busy()
         sys.exit()
-    try:
-        CASES[sys.argv[1]]()
-        print(f"{sys.argv[1]}: pass")
-    except AssertionError as failure:
-        print(f"{sys.argv[1]}: fail ({failure})")
+    for name in sys.argv[1:]:
+        method = name.replace("-", "_")
+        try:
+            CASES[name]() if name in CASES else (Items if hasattr(Items, method) else Threads)(name).play()
+            print(f"{name}: pass")
+        except AssertionError as failure:
+            print(f"{name}: fail ({failure})")

@@ -6,31 +6,6 @@ import Glibc
 import Synchronization
 import Treadle
 
-let name = CommandLine.arguments.count > 1 ? CommandLine.arguments[1] : ""
-
-func require(_ condition: Bool, _ what: String = "", line: Int = #line) {
-  if condition { return }
-  print("\(name): fail (swift.swift:\(line): \(what))")
-  fflush(nil)
-  _exit(1)
-}
-
-/// What bodies tell, which may run on any thread.
-final class Told: Sendable {
-  private let text = Mutex("")
-  private let number = Mutex(0)
-  func note(_ word: String) { text.withLock { $0 += word } }
-  var words: String { text.withLock { $0 } }
-  func count() -> Int {
-    number.withLock {
-      $0 += 1
-      return $0
-    }
-  }
-  var counted: Int { number.withLock { $0 } }
-}
-let told = Told()
-
 func timers() throws {
   let loop = try RunLoop.current()
   let now = RunLoopInstant.now
@@ -193,7 +168,7 @@ func leaveBusy() throws {
   try worker.loop.post { try RunLoopTimer(after: .zero, repeating: .microseconds(1)) { _ in _ = told.count() }.start() }
   while told.counted < 10 { sched_yield() }
 }
-func ends() throws {
+func endings() throws {
   for _ in 0..<20 {
     var child: pid_t = 0
     var status: Int32 = -1
@@ -265,16 +240,24 @@ func stale() throws {
 
 let cases: [String: () throws -> Void] = [
   "timers": timers, "source": source, "observer": observer, "nested": nested, "stop-inside": stopInside, "stop-outside": stopOutside,
-  "perform": perform, "wait-value": waitValue, "wait-error": waitError, "errors": errors, "interrupt": interrupt, "exit": ends,
+  "perform": perform, "wait-value": waitValue, "wait-error": waitError, "errors": errors, "interrupt": interrupt, "exit": endings,
   "growth": growth, "poll": polls, "stale": stale, "-leave-busy": leaveBusy,
 ]
-if name == "fork" {
-  print("fork: not applicable (Swift refuses to compile fork)")
-} else {
+for argument in CommandLine.arguments.dropFirst() {
+  name = argument
+  mode = RunLoopMode(name)
+  if name == "fork" {
+    print("fork: not applicable (Swift refuses to compile fork)")
+    continue
+  }
+  guard let run = cases[name] ?? itemCases[name] ?? threadCases[name] else { exit(2) }
   do {
-    try cases[name]?()
+    try run()
   } catch {
     require(false, "\(error)")
   }
+  for end in ends.reversed() { end() }
+  ends = []
+  told.clear()
   if name != "-leave-busy" { print("\(name): pass") }
 }

@@ -117,9 +117,10 @@ class Item {
   get handle() { return native.handleOf(this.#native); }
   get isValid() { return native.isValid(this.#native); }
   invalidate() {
-    const result = native.invalidate(this.#native);
+    const wasValid = this.isValid;
+    native.invalidate(this.#native);
     this.#keep();
-    return result;
+    return wasValid;
   }
   describe() { return native.describe(this.#native); }
   [Symbol.dispose ?? Symbol.for('Symbol.dispose')]() { this.invalidate(); }

@@ -108,7 +108,7 @@ function Timer:arm(seconds) check(lib.treadle_timer_set_time(self.handle, core.n
 function Timer:next_fire()
   local out = ffi.new("int64_t[1]")
   check(lib.treadle_timer_get_next_fire(self.handle, out))
-  return out[0] ~= constants.FOREVER and tonumber(out[0]) / 1e9 or nil
+  return out[0] ~= 0 and tonumber(out[0]) / 1e9 or nil
 end
 
 function fill.observer(context, options, mask)

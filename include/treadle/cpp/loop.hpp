@@ -286,21 +286,27 @@ class Loop : public Handle<Loop, detail::LoopApi> {
     /// Queues a call for the common modes and wakes the loop: the fastest way to run code on another
     /// thread's loop. f is called once on the loop's thread, without arguments, or discarded when that
     /// thread ends; then it is destroyed (BLK-2 to BLK-5). False if the loop's thread has ended.
-    /// [any] Errors: Error of Status::argument for an empty callback; Status::no_memory. Since 1.0.
+    /// [any] Errors: Error of Status::argument for an empty callback; Status::closed if the entered scope is closed;
+    /// Status::no_memory. Since 1.0.
     template <class F> detail::if_callback<F, bool> post(F &&f) const {
         using Call = detail::Callback<std::decay_t<F>>;
         if constexpr (Call::in_pointer) {
             Call call(std::forward<F>(f), "treadle::Loop::post");
             const treadle_status status = treadle_loop_post(native_, &run_post<Call>, call.info());
-            return status != TREADLE_E_CLOSED && detail::check(status) >= 0;
+            if (status != TREADLE_E_CLOSED) return detail::check(status) >= 0;
+            // The loop's thread has ended, or the entered scope is closed: the call with a struct tells which.
+            auto post = TREADLE_INIT(treadle_post);
+            post.fn = &run_post<Call>;
+            post.info = call.info();
+            return detail::effect(treadle_loop_post_in(native_, &post));
         } else {
             return queue(std::forward<F>(f), nullptr, 0);
         }
     }
     /// Queues a call for some modes and wakes the loop; the common modes are allowed among them, and an empty list
     /// means the common modes (BLK-4). False, with f destroyed, if the loop's thread has ended.
-    /// [any] Errors: Error of Status::argument for an empty callback; Status::no_memory; f is destroyed then.
-    /// Since 1.0.
+    /// [any] Errors: Error of Status::argument for an empty callback; Status::closed if the entered scope is closed;
+    /// Status::no_memory; f is destroyed then. Since 1.0.
     template <class F> detail::if_callback<F, bool> post(F &&f, const std::vector<Mode> &modes) const {
         const detail::ModeList list(modes);
         return queue(std::forward<F>(f), list.names(), list.count());
