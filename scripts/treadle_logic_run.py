@@ -26,7 +26,7 @@ OUTPUT = ROOT / "build/tests/logic"
 PACKAGE, LIBRARY = OUTPUT / "package", OUTPUT / "lib"
 EXPLAINED = ROOT / "Tests/logic/explained.txt"
 DEBUG = ("-Xcc", "-DTREADLE_SWITCHED", "-Xswiftc", "-continue-building-after-errors")
-ERROR = re.compile(r"/package/Sources/([^:\n]+):(\d+):\d+: error:")
+ERROR = re.compile(r"/package/Sources/([^:\n]+):(\d+):\d+: error:(?P<vague> failed to produce diagnostic)?")
 #: Seconds of a processor for the scenes of a mutant and for its C tests; a scene's schedules in the first round, and its
 #: seconds in the second.
 SCENES, TESTS, FIRST, EACH = 8.0, 20.0, 60, 0.25
@@ -53,8 +53,19 @@ def debug_build() -> str:
     return ""
 
 
-def refused_lines(text: str) -> "set[tuple[str, int]]":
-    return {(file, int(line)) for file, line in ERROR.findall(text)}
+def refused_in(text: str, mutants: "list[Mutant]") -> "set[str]":
+    """The mutants that the compiler complains of: on their lines; behind them, as of a value that is never given; or before them, of a
+    closure in which it cannot say what is wrong."""
+    bad = set()
+    for match in ERROR.finditer(text):
+        own = [mutant for mutant in mutants if mutant.file == match[1]]
+        before = [mutant for mutant in own if mutant.line <= int(match[2])]
+        behind = [mutant for mutant in own if mutant.line > int(match[2])]
+        if match["vague"] and behind:
+            bad.add(min(behind, key=lambda mutant: mutant.line).new)
+        elif before:
+            bad.add(max(before, key=lambda mutant: mutant.line).new)
+    return bad
 
 
 def build(seed: int, count: int, names: "list[str]", tell) -> "tuple[Path, list[Mutant]]":
@@ -70,12 +81,7 @@ def build(seed: int, count: int, names: "list[str]", tell) -> "tuple[Path, list[
         text = debug_build()
         if not text:
             break
-        lines = refused_lines(text)
-        # The compiler may complain behind the line: of a value that is never given, or at a function's end.
-        bad = set()
-        for file, line in lines:
-            before = [mutant for mutant in mutants if mutant.file == file and mutant.line <= line]
-            bad.update([max(before, key=lambda mutant: mutant.line).new] if before else [])
+        bad = refused_in(text, mutants)
         if not bad:
             raise SystemExit(f"test-mutants: the library does not build\n{text[-4000:]}")
         refused |= bad
