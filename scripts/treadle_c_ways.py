@@ -39,8 +39,25 @@ SLOW = (
 #: optimiser has made as short as the moment that they are to meet, they meet it in full alone.
 FULL = {"shared": "handle_life message_port_flood perform_scale pool scale signature_fuzz", "static": "callee"}
 
-#: Tests of races that repeat longest, whose protocols have scenes of the explorer. `make test` has a fifth of a way's rounds of them.
-RACES = "port_race signal_burst stale_close"
+#: Tests of races, with the scenes of the explorer that name the same steps and choose each interleaving of them, which the tests
+#: hope for. `make test` has a fifth of the rounds of the shipped library's way, and no other way: what the sanitizers look for the
+#: explorer sees as well, of all its schedules. scripts/rules --check knows whether there are such scenes.
+RACES = {
+    "closure_retire": "a_closure_is_closed_while_it_is_called a_closure_is_closed_as_its_last_call_ends "
+    "a_closure_is_closed_while_its_loop_handles_a_call two_closures_of_one_signature_are_released "
+    "a_pointer_that_is_kept_is_called_while_its_closure_is_released",
+    "invocation_race": "a_call_is_cancelled_by_two a_wait_for_a_call_is_cancelled a_wait_for_a_call_against_its_time_limit "
+    "two_wait_for_performs_of_a_thread_that_ends two_threads_create_a_call_mode",
+    "port_race": "two_send_to_a_port_with_room_for_one a_sender_waits_for_room_and_goes_on a_message_against_moving_its_port "
+    "senders_wait_against_the_ports_end a_message_against_the_loops_teardown_and_the_next_loop",
+    "scope_race": "an_item_is_made_while_its_scope_is_closed a_scope_is_closed_against_its_source a_scope_is_closed_by_two",
+    "signal_burst": "two_signals_of_one_thread signals_of_two_threads a_signal_against_removal a_signal_against_adding "
+    "a_signal_against_invalidation_and_release",
+    "signal_race": "one_signals_and_another_wakes a_wake_up_beside_a_silent_signal a_silent_signal_beside_a_wake_up",
+    "spin": "a_post_ends_the_sleep_on_a_futex a_wait_for_a_perform a_wait_for_a_call_against_its_time_limit a_stop_against_a_post",
+    "stale_close": "a_handle_is_passed_to_be_closed a_signal_against_the_next_life_of_its_slot "
+    "a_retain_against_the_next_life_of_its_slot",
+}
 
 #: Tests that start no thread, or one that does little.
 ALONE = (
@@ -53,6 +70,10 @@ ALONE = (
 SOAK = (
     ("debug", SLOW, "make check has two minutes; the other ways run them, and what asserts in them asserts in the short ones"),
     ("thread", ALONE, "a single thread races with no other; the address sanitizer's way runs them, with the same assertions"),
+    ("thread address", " ".join(RACES), "scenes of the explorer name the same steps (RACES); the shipped library's way runs them"),
+    ("shared thread", "random descriptor_model", "programs against a model find faults of logic; the address sanitizer's way plays them"),
+    ("shared address", "storm host_random mixed_race", "the thread sanitizer is their judge; its way plays them"),
+    ("thread address", "fork_random", "a child of a process with threads is what the shipped library's way has"),
 )
 
 #: What depends on the size of a page: stacks, pools of stubs, memory that processes share, guard pages of tests.
@@ -113,7 +134,7 @@ def rounds(way: str, name: str, soak: bool, scale: float) -> float:
     """How often a way repeats a test (1: in full), of which the scale is what the way's tests have."""
     if is_full(way, name):
         return 1
-    return scale / 5 if name in RACES.split() and not soak else scale
+    return scale / 5 if name in RACES and not soak else scale
 
 
 def runs(way: str, name: str, soak: bool) -> bool:
