@@ -226,6 +226,7 @@ public func treadle_loop_add(
   status("treadle_loop_add") { () throws(Failure) in
     try Loop.holding(bits(loop), "loop") { loop throws(Failure) in
       let kind = try itemKind(item)
+      if let mode, !Watch.isTelling, try loop.addFirst(kind, UInt(bitPattern: item), ModeName(mode)) { return Status.ok }
       let held = try Item.hold(kind, UInt(bitPattern: item), "item")
       guard let mode else {
         held.letGo()

@@ -6,7 +6,7 @@ package import Synchronization
 
 /// The memory of a source, descriptor source, timer or observer, and of each membership beyond an item's first.
 ///
-/// *Loop lock*: the lock of the loop that the membership is in; while it is in none, the item's lock (`ItemLocks`).
+/// *Loop lock*: the lock of the loop that the membership is in; while it is in none, the item's lock and a claim (`Item+Memberships`).
 package struct ItemCell: ~Copyable {
   package let reference: Reference
   /// `Item.Trait` bits. Constant while the cell lives.
@@ -18,8 +18,8 @@ package struct ItemCell: ~Copyable {
   /// Tells memberships of this cell from those before: what queues mention is one of them. Goes around. Written with
   /// `membership` when one begins.
   package let joins: Atomic<UInt8>
-  /// The slot of the mode that this membership is in; 0 for none. It begins under the item's lock and the loop lock, and
-  /// ends under the loop lock; read anywhere.
+  /// The slot of the mode that this membership is in; 0 for none. It begins and ends under the loop lock; of an alias, under the item's
+  /// lock too. Read anywhere.
   package let membership: Atomic<UInt32>
   /// Neighbours in the mode's list, or in the timer wheel's slot. Loop lock.
   package var previous: UInt32

@@ -7,7 +7,7 @@ import Synchronization
 /// references keep it alive, and of an item the few marks that other threads change without a lock. So whoever changes
 /// anything through a handle changes it of the generation that the handle names, or finds that one gone (OBJ-11).
 ///
-///     63..40       39..25    24..6   5..0
+///     63..40       39..25    24..7   6..0
 ///     generation   clients   own     marks
 ///
 /// Clients' references and our own are counted apart, so that a client which releases once too often cannot take what a
@@ -31,7 +31,7 @@ package struct Reference: ~Copyable {
     @inline(__always)
     package var isGone: Bool { bits & Reference.counts == 0 }
     @inline(__always)
-    package var own: UInt64 { bits >> 6 & Reference.mostOwn }
+    package var own: UInt64 { bits >> 7 & Reference.mostOwn }
     @inline(__always)
     package var clients: UInt64 { bits >> 25 & Reference.mostClients }
     package var isLastGeneration: Bool { bits >> 40 == Reference.lastGeneration }
@@ -44,7 +44,7 @@ package struct Reference: ~Copyable {
     fileprivate var withOneMore: UInt64 { own < Reference.fullOwn ? bits &+ Reference.one : bits }
   }
 
-  /// Of items; other objects have none but the last two.
+  /// Of items; other objects have none but `awaited` and `abandoned`.
   package enum Mark {
     /// The item was not invalidated (OBJ-5).
     package static let valid: UInt64 = 1
@@ -60,18 +60,20 @@ package struct Reference: ~Copyable {
     package static let ofSignal = signalled | wakeWanted | repeated
     /// Its scope was closed: no client has, or gets, a reference.
     package static let abandoned: UInt64 = 32
-    static let all: UInt64 = 63
+    /// The item's own cell is claimed: for a membership, which may just be beginning or ending, or by a thread that has the item's lock.
+    package static let claimed: UInt64 = 64
+    static let all: UInt64 = 127
   }
 
   package static let mostClients: UInt64 = 0x7FFF
-  fileprivate static let mostOwn: UInt64 = 0x7_FFFF
+  fileprivate static let mostOwn: UInt64 = 0x3_FFFF
   /// From `manyOwn` on none of our own references is counted down any more, and from `fullOwn` on none up: the object stays
   /// for ever, and the count never runs into the next one. What threads add and take back at the same time fits in between.
-  private static let manyOwn: UInt64 = 0x4_0000
-  private static let fullOwn: UInt64 = 0x6_0000
+  private static let manyOwn: UInt64 = 0x3_0000
+  private static let fullOwn: UInt64 = 0x3_8000
   private static let client: UInt64 = 1 << 25
-  private static let one: UInt64 = 1 << 6
-  fileprivate static let counts: UInt64 = 0xFF_FFFF_FFC0
+  private static let one: UInt64 = 1 << 7
+  fileprivate static let counts: UInt64 = 0xFF_FFFF_FF80
   fileprivate static let lastGeneration: UInt64 = 0xFF_FFFF
 
   @inline(__always)
@@ -100,20 +102,64 @@ package struct Reference: ~Copyable {
     word.store(word.load(ordering: .relaxed) & ~(Reference.counts | Mark.all) | counts | marks, ordering: .releasing)
   }
 
-  /// Adds a reference of our own, besides the client's or in its place, to an object whose handle no client has yet. An update: a
-  /// thread that is passed the handle later may find the beginning of the life, and change the word before this does.
-  @inline(__always)
-  package borrowing func addToNew(besidesClient: Bool) {
-    let counts = besidesClient ? Reference.one : Reference.one &- Reference.client
-    word.wrappingAdd(counts, ordering: .releasing)
-  }
-
   /// Ends a life that nobody refers to: every handle and every queued mention of it is stale from here on. What was there
   /// until then; after the slot's last generation it must not be used again.
   @inline(__always)
   package borrowing func end() -> Seen {
     let next = (word.load(ordering: .relaxed) >> 40 &+ 1) & Reference.lastGeneration
     return Seen(bits: word.exchange(next << 40, ordering: .acquiringAndReleasing))
+  }
+
+  // MARK: Claims
+
+  /// What a claim adds to the references.
+  package enum Claim {
+    case nothing
+    case ours
+    /// One of ours in place of the client's.
+    case oursForClients
+
+    @inline(__always)
+    fileprivate var counts: UInt64 {
+      switch self {
+      case .nothing: 0
+      case .ours: Reference.one
+      case .oursForClients: Reference.one &- Reference.client
+      }
+    }
+  }
+
+  /// Claims the own cell of an item and adds references, in one exchange. False for an item that is not the one meant, that has not the
+  /// marks that are needed, or whose cell is claimed; also for one that is at its end, unless nothing is added.
+  @inline(__always)
+  package borrowing func claim(_ generation: UInt32, needs: UInt64, _ claim: Claim) -> Bool {
+    var now = word.load(ordering: .relaxed)
+    while Seen(bits: now).generation == generation, claim.counts == 0 || !Seen(bits: now).isGone, now & (needs | Mark.claimed) == needs {
+      let counted = Seen(bits: now).own < Reference.fullOwn ? now &+ claim.counts : now
+      let (isExchanged, original) = word.weakCompareExchange(
+        expected: now, desired: counted | Mark.claimed, ordering: .acquiringAndReleasing)
+      if isExchanged { return true }
+      now = original
+    }
+    return false
+  }
+
+  /// Returns what a claim has added in place of a client's reference.
+  package borrowing func returnToClient() { word.wrappingAdd(Reference.client &- Reference.one, ordering: .acquiringAndReleasing) }
+
+  /// Drops one of our own references and clears marks, in one exchange, unless it is the last reference of all. What is left; nil if nothing
+  /// was changed.
+  @inline(__always)
+  package borrowing func dropUnlessLast(clearing marks: UInt64) -> Seen? {
+    var now = word.load(ordering: .relaxed)
+    while now & Reference.counts != Reference.one {
+      let left = (Seen(bits: now).own < Reference.manyOwn ? now &- Reference.one : now) & ~marks
+      let (isExchanged, original) = word.weakCompareExchange(
+        expected: now, desired: left, ordering: .acquiringAndReleasing)
+      if isExchanged { return Seen(bits: left) }
+      now = original
+    }
+    return nil
   }
 
   // MARK: Our own references
@@ -181,9 +227,9 @@ package struct Reference: ~Copyable {
   /// Drops a reference of ours and ends the life with it, in one exchange, if it is the only one and nothing else is noted. False
   /// with nothing changed.
   @inline(__always)
-  package borrowing func endIfOnly() -> Bool {
+  package borrowing func endIfOnly(beside mark: UInt64 = 0) -> Bool {
     let now = word.load(ordering: .relaxed)
-    return now & (Reference.counts | Mark.all) == Reference.one && end(Seen(bits: now))
+    return now & (Reference.counts | Mark.all & ~mark) == Reference.one && end(Seen(bits: now))
   }
 
   /// The same of the client's reference. What is marked of an item goes with it, unless somebody waits for the end.

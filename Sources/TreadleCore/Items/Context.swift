@@ -82,6 +82,9 @@ package struct Context {
   /// Whether a source's cancel is anybody's.
   var isToldOfCancel: Bool { cancel != nil || cancelIndirect.invoke != nil }
 
+  /// Whether the end of the item's activity calls anybody.
+  var isToldOfEnd: Bool { release != nil || retire != nil || ending != nil || isToldOfCancel }
+
   /// Gives up the routines' references.
   func dropCallbacks() {
     main.drop?(main.object)

@@ -124,9 +124,21 @@ extension Item {
     treadle_system_free(context)
   }
 
+  /// The reference of a mode, under whose loop's lock an item that is over has left, is dropped if it is the last one, and nobody is told.
+  /// Otherwise the caller drops it without the lock. The own cell is free in either case.
+  @inline(__always)
+  func endUnderLock() -> Bool {
+    if isPlain && cell.reference.endIfOnly(beside: Reference.Mark.claimed) {
+      giveBackPlain()
+      return true
+    }
+    cell.reference.clear(Reference.Mark.claimed)
+    return false
+  }
+
   /// What a drop has left.
   @inline(__always)
-  private func follow(_ left: Reference.Seen) {
+  func follow(_ left: Reference.Seen) {
     if left.isGone {
       destroy()
     } else if left.has(Reference.Mark.awaited) {

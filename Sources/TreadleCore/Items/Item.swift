@@ -66,9 +66,11 @@ package struct Item {
   /// What lies, or lay, in the slot that a client's handle names: whoever changes it names the handle's generation.
   @inline(__always)
   static func locate(_ kind: Kind, _ handle: Handle, _ subject: StaticString) throws(Failure) -> Item {
-    guard let memory = Slab(kind).locate(handle) else { throw handle.failure(subject) }
-    return Item(tag: handle.tag, memory)
+    guard let item = locate(kind, handle) else { throw handle.failure(subject) }
+    return item
   }
+  @inline(__always)
+  static func locate(_ kind: Kind, _ handle: Handle) -> Item? { Slab(kind).locate(handle).map { Item(tag: handle.tag, $0) } }
 
   /// Whether the item that a client's handle means is valid.
   package static func isValid(_ kind: Kind, _ handle: UInt, _ subject: StaticString) throws(Failure) -> Bool {
@@ -156,14 +158,13 @@ package struct Item {
   @inline(__always)
   var membership: UInt32 { cell.membership.load(ordering: .sequentiallyConsistent) }
 
-  /// Under the loop lock, and the item's but for an item that nobody else knows of yet.
+  /// Under the loop lock. The own cell is claimed.
   @inline(__always)
   func beginMembership(inMode slot: UInt32) {
     cell.joins.store(cell.joins.load(ordering: .relaxed) &+ 1, ordering: .relaxed)
     if isOf(.port) {
       cell.membership.store(slot, ordering: .sequentiallyConsistent)
     } else {
-      // The caller exchanges the item's word behind it.
       cell.membership.store(slot, ordering: .releasing)
     }
   }

@@ -67,8 +67,8 @@ extension Loop {
     _ = endNaming()
   }
 
-  /// A callback has returned. The timer, if it is over and has left its mode by this: the mode's reference is the caller's to
-  /// drop. The lock is held.
+  /// A callback has returned. The timer, if it is over, has left its mode by this, and the mode's reference is the caller's to drop. The lock
+  /// is held.
   @inline(__always)
   private func endTimer(_ item: Item) -> Item? {
     assertHeld()
@@ -87,7 +87,7 @@ extension Loop {
       return nil
     }
     unlink(item, of: item, from: mode)
-    return item
+    return item.endUnderLock() ? nil : item
   }
 
   /// The lock is held.

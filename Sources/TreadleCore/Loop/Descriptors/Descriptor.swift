@@ -74,12 +74,21 @@ extension Item {
     return withLoopLocked(self) { _ in body() }
   }
 
-  /// Runs `body` under the lock of the loop of a membership, with its mode, if it is in one. The item's lock is held.
+  /// Runs `body` under the lock of the loop of a membership, with its mode; without a mode if there is no membership, and none begins. The
+  /// item's lock is held.
   package func withLoopLocked<Result>(_ member: Item, _ body: (Mode?) -> Result) -> Result {
-    guard let mode = member.mode, let loop = mode.loop else { return body(nil) }
-    loop.lock()
-    defer { loop.unlock() }
-    return body(member.isIn(mode) && mode.isOf(loop) ? mode : nil)
+    while true {
+      if let mode = member.mode, let loop = mode.loop {
+        loop.lock()
+        defer { loop.unlock() }
+        if member.isIn(mode) && mode.isOf(loop) { return body(mode) }
+      } else if member.tag != tag {
+        return body(nil)
+      } else if claimCell() {
+        defer { unclaimCell() }
+        return body(nil)
+      }
+    }
   }
 
   static var invalidDescriptor: Failure { Failure(Status.state, "descriptor", "is invalid") }

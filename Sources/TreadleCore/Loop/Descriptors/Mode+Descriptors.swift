@@ -49,7 +49,8 @@ extension Mode {
     if let old = poller.state.registrations[Int(number)], old.member != 0 { try replace(old, number, poller) }
     let events = item.watched.events
     if member.watched.number != number { member.watched.number = number }
-    member.watched.events = events
+    // The own cell has them, and others look at them under the item's lock alone.
+    if member.tag != item.tag { member.watched.events = events }
     member.watched.strikes = 0
     if events == 0 {
       try Mode.demandOpen(number)

@@ -107,6 +107,10 @@ extension Loop {
     return id
   }
 
+  /// `isCalling` for the owner.
+  @inline(__always)
+  func isCallingHere(_ item: Item) -> Bool { state.calling.load(ordering: .relaxed) == item.tag }
+
   /// Whether the owner calls an item, or is about to; asked behind the exchange. It acquires what the owner did with an item that
   /// is not called any more.
   @inline(__always)

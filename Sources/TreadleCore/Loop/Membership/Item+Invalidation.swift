@@ -13,6 +13,7 @@ extension Item {
   package static func invalidate(_ kind: Kind, _ handle: UInt, _ subject: StaticString) throws(Failure) {
     let handle = Handle(bits: handle)
     let item = try locate(kind, handle, subject)
+    if item.endByOwner(handle.generation) { return }
     guard let before = item.cell.reference.hold(handle.generation, clearing: Item.marksOfValid) else {
       throw handle.failure(subject)
     }
@@ -26,6 +27,36 @@ extension Item {
 
   private static var marksOfValid: UInt64 { Reference.Mark.valid | Reference.Mark.ofSignal }
 
+  /// The end of an item by the thread of the only loop that has it, and is not calling it. The mode keeps it until then; it leaves, and in
+  /// one exchange loses its marks and the mode's reference. False with nothing changed: also for one whose end calls the client.
+  @inline(__always)
+  private func endByOwner(_ generation: UInt32) -> Bool {
+    guard let mode, let loop = mode.loop, loop.isCurrent else { return false }
+    loop.lock()
+    // Under the lock a member does not change its generation.
+    if !isIn(mode) || !mode.isOf(loop) || !cell.reference.isLive(generation) || endsAloud || loop.isCallingHere(self) {
+      loop.unlock()
+      return false
+    }
+    loop.unlink(self, of: self, from: mode)
+    let left = cell.reference.dropUnlessLast(clearing: Item.marksOfValid | Reference.Mark.claimed)
+    if left == nil { cell.reference.clear(Item.marksOfValid | Reference.Mark.claimed) }
+    loop.unlock()
+    if let left { follow(left) } else { drop() }
+    // Another thread was adding it to a second mode, and has not seen its end.
+    if hasNote(Note.aliased) { endAliases(generation) }
+    return true
+  }
+
+  @inline(never)
+  private func endAliases(_ generation: UInt32) {
+    if cell.reference.hold(generation) { leaveEverythingAndDrop() }
+  }
+
+  /// Whether its end, or that of one of its memberships, may call the client, or it may have more of them.
+  @inline(__always)
+  private var endsAloud: Bool { isOf(.port) || context.map { hasNote(Note.aliased) || $0.pointee.isToldOfEnd } ?? false }
+
   /// Takes an item that was marked as invalid, and held, out of its modes. The reference that holds it is dropped here.
   @inline(__always)
   private func end(_ before: Reference.Seen) {
@@ -38,7 +69,7 @@ extension Item {
       return drop()
     }
     if before.has(Reference.Mark.valid) && !hasNote(Note.aliased), let mode, let loop = mode.loop,
-      let departure = loop.takeOutInvalid(self, of: self, from: mode)
+      let departure = loop.takeOut(self, of: self, from: mode)
     {
       departure.finish(dropping: 1)
     } else {
@@ -82,7 +113,7 @@ extension Item {
         unlock()
         return
       }
-      let departure = mode.loop?.takeOutInvalid(member, of: self, from: mode)
+      let departure = mode.loop?.takeOut(member, of: self, from: mode)
       unlock()
       departure?.finish()
     }
@@ -121,18 +152,5 @@ extension Item {
   package func discard() {
     invalidate()
     giveUp()
-  }
-}
-
-extension Loop {
-  /// `takeOut` for an item that was made invalid, by an exchange of its reference: the owner, who looks at that after one of
-  /// his own, calls it no more (`Calling.swift`).
-  @inline(__always)
-  fileprivate func takeOutInvalid(_ member: Item, of item: Item, from mode: Mode) -> Departure? {
-    lock()
-    defer { unlock() }
-    guard member.isIn(mode), mode.isOf(self) else { return nil }
-    unlink(member, of: item, from: mode)
-    return depart(item, from: mode)
   }
 }

@@ -5,7 +5,8 @@ import Synchronization
 import TreadleBase
 
 /// The memberships of one item: its own cell, then its aliases. The item's lock is held, where the text does not say
-/// otherwise: under it none begins, and no alias ends. The membership of the own cell may end under its loop's lock alone.
+/// otherwise: under it no alias begins or ends. The membership of the own cell begins and ends under its loop's lock
+/// (`FirstMembership.swift`).
 extension Item {
   /// The mode of this membership, or nil. No lock.
   @inline(__always)
@@ -32,10 +33,11 @@ extension Item {
 
   /// The mode of any membership, with its cell.
   func anyMembership() -> (member: Item, mode: Mode)? {
-    var next: Item? = self
-    while let cell = next {
-      if let mode = cell.mode { return (cell, mode) }
-      next = following(cell)
+    if let mode = settledMode { return (self, mode) }
+    var next = following(self)
+    while let alias = next {
+      if let mode = alias.mode { return (alias, mode) }
+      next = following(alias)
     }
     return nil
   }
@@ -48,8 +50,8 @@ extension Item {
   }
   private var firstAlias: Item? { context.flatMap { sibling($0.pointee.firstAlias) } }
 
-  /// The timer's memberships in modes, the record of common items left out. Its loop's lock is held, or in no loop the
-  /// item's.
+  /// The timer's memberships in modes, the record of common items left out. Its loop's lock is held; in no loop the item's, and the own
+  /// cell is claimed.
   @inline(__always)
   func forEachScheduled(_ body: (Mode, Item) -> Void) {
     var next: Item? = self
@@ -67,10 +69,10 @@ extension Item {
 
   // MARK: Aliases
 
-  /// A cell for a membership in a mode: the item's own, or a new alias. The record of common items always gets an alias, so
-  /// that a common item is reached as quickly as any.
+  /// A cell for a membership in a mode: the item's own, which is claimed, or a new alias. The record of common items always gets an alias,
+  /// so that a common item is reached as quickly as any.
   func cellForMembership(of mode: Mode) throws(Failure) -> Item {
-    let isOwn = membership == 0 && !mode.isRecord
+    let isOwn = !mode.isRecord && claimCell()
     if !mode.isRecord && (!isOwn || hasNote(Note.scattered)) {
       mode.state.hasScattered.store(true, ordering: .relaxed)
       self.mode?.state.hasScattered.store(true, ordering: .relaxed)
@@ -93,9 +95,9 @@ extension Item {
     return alias
   }
 
-  /// Gives an alias back that has left its mode, or not joined it; the item's own cell just stays.
+  /// Gives an alias back that has left its mode, or not joined it.
   func dispose(_ cell: Item, from mode: Mode) {
-    guard cell.slot != slot, let context else { return }
+    guard let context else { return }
     context.pointee.aliases.remove(UInt64(mode.slot), UInt(cell.slot))
     let next = cell.nextAlias
     sibling(next)?.previousAlias = cell.previousAlias

@@ -33,31 +33,6 @@ extension Loop {
     return try add(taking: item, name)
   }
 
-  /// Adds an item that nobody else knows of yet to the default mode of the calling thread's loop: so the item's lock is not
-  /// needed, and its client's reference is the mode's where nobody wants it. False, with nothing changed, as the thread ends.
-  @inline(__always)
-  package func addToDefaultMode(new item: Item, besidesClient: Bool = true) throws(Failure) -> Bool {
-    guard isAlive, let mode = defaultMode else { return false }
-    let kind = item.kind
-    try joinNew(item, mode, besidesClient: besidesClient)
-    if hasPollables { lookAtNew(kind, mode) }
-    return true
-  }
-
-  @inline(__always)
-  private func joinNew(_ item: Item, _ mode: Mode, besidesClient: Bool) throws(Failure) {
-    lock()
-    defer { unlock() }
-    item.beginMembership(inMode: mode.slot)
-    do throws(Failure) {
-      try link(item, of: item, into: mode, descriptor: item.isOf(.descriptor) ? item.watched.number : -1)
-    } catch {
-      takeBack(item, of: item, from: mode)
-      throw error
-    }
-    item.cell.reference.addToNew(besidesClient: besidesClient)
-  }
-
   /// Has an item enter one concrete mode. True: a reference of the caller's is the mode's from then on.
   func enter(_ item: Item, _ name: ModeName) throws(Failure) -> Bool {
     // Looked at before the mode is made: a refused addition does not make it (RL-7).
@@ -76,7 +51,7 @@ extension Loop {
 
   @inline(__always)
   func enter(_ item: Item, _ mode: Mode) throws(Failure) -> Bool {
-    if item.context != nil && (item.isOf(.source) || item.isOf(.descriptor)) { return try enterCalling(item, mode) }
+    if item.mayCallToJoin { return try enterCalling(item, mode) }
     // What has no effect does not look whether the number is open.
     if item.isOf(.descriptor) && item.isMember(of: mode) { return false }
     if try !join(item, mode, descriptor: item.isOf(.descriptor) ? item.watched.number : -1) { return false }
@@ -138,7 +113,7 @@ extension Loop {
   }
 
   /// A sleeping loop takes a new member into account.
-  private func lookAtNew(_ kind: Kind, _ mode: Mode) {
+  func lookAtNew(_ kind: Kind, _ mode: Mode) {
     switch kind {
     case .source: if isWaiting ? state.currentMode.load(ordering: .relaxed) == mode.slot : isAsleep { wake() }
     case .observer: break
@@ -148,20 +123,20 @@ extension Loop {
 
   /// Links an item into a mode or the record. True: a reference of the caller's is the mode's from then on.
   func join(_ item: Item, _ mode: Mode, descriptor: Int32) throws(Failure) -> Bool {
+    if !mode.isRecord, item.mayJoinFirst, try joinFirst(item, item.generation, mode, .nothing, descriptor: descriptor) { return true }
     item.lock()
     defer { item.unlock() }
-    // One that has no other membership, and never had, joins with its own cell.
-    let isFirst = item.membership == 0 && !mode.isRecord && !item.hasNote(Item.Note.aliased)
-    if !isFirst && (item.member(of: mode) != nil || item.isElsewhere(than: self)) { return false }
+    // What has no effect does not visit the loop.
+    if item.member(of: mode) != nil || item.isElsewhere(than: self) { return false }
     lock()
     defer { unlock() }
-    let member = isFirst ? item : try item.cellForMembership(of: mode)
+    let member = try item.cellForMembership(of: mode)
     member.beginMembership(inMode: mode.slot)
-    // Of this exchange and that of a thread which signals the item or makes it invalid, the later one's thread sees what the other
-    // wrote: either that thread finds the membership, or here it is found that the item is signalled or invalid.
+    // Of this exchange and that of a thread which signals the item, makes it invalid, or claims its own cell, the later one's thread sees
+    // what the other wrote: either that thread finds the membership, or here it is found that the item is signalled, invalid or in a mode.
     item.cell.reference.update()
     do throws(Failure) {
-      if isAlive, item.isValid {
+      if isAlive, item.isValid, member.tag == item.tag || !item.hasJoinedFirst(mode, self) {
         try link(member, of: item, into: mode, descriptor: descriptor)
         mode.state.isUnlisted = false
         return true
@@ -174,19 +149,18 @@ extension Loop {
     return false
   }
 
-  private func takeBack(_ member: Item, of item: Item, from mode: Mode) {
+  func takeBack(_ member: Item, of item: Item, from mode: Mode) {
     if item.isOf(.port) && !mode.isRecord {
       mode.endPort(member, self)
     } else {
-      // Under the item's lock, as the beginning of any other.
       member.cell.membership.store(0, ordering: .relaxed)
     }
-    item.dispose(member, from: mode)
+    if member.tag == item.tag { item.cell.reference.clear(Reference.Mark.claimed) } else { item.dispose(member, from: mode) }
   }
 
-  /// Puts a new member into its list or queue. Both locks are held.
+  /// Puts a new member into its list or queue. The lock is held.
   @inline(__always)
-  private func link(_ member: Item, of item: Item, into mode: Mode, descriptor: Int32) throws(Failure) {
+  func link(_ member: Item, of item: Item, into mode: Mode, descriptor: Int32) throws(Failure) {
     assertHeld()
     item.noteUse()
     if item.hasTrait(Item.Trait.comparable) && !mode.state.comparable.insert(item.valueHash, UInt(member.slot)) {
@@ -250,12 +224,12 @@ extension Loop {
     defer { unlock() }
     guard member.isIn(mode), mode.isOf(self) else { return nil }
     unlink(member, of: item, from: mode)
-    // Between the end of the membership and the look at who is called (`Calling.swift`).
-    item.cell.reference.update()
+    // An exchange between the end of the membership and the look at who is called (`Calling.swift`). The own cell is free by it.
+    if member.tag == item.tag { item.cell.reference.clear(Reference.Mark.claimed) } else { item.cell.reference.update() }
     return depart(item, from: mode)
   }
 
-  /// The membership ends. The lock is held.
+  /// The membership ends. The own cell is claimed still. The lock is held.
   @inline(__always)
   func unlink(_ member: Item, of item: Item, from mode: Mode) {
     assertHeld()

@@ -8,8 +8,8 @@ package import TreadleBase
 /// Signalling sources, from any thread (SRC0-6): an exchange of the mark, and for the first signal since the source was
 /// performed a place in a queue of its mode: the owner's, or the one that others fill under the loop's gate.
 ///
-/// A thread that signals exchanges the mark, then looks for the source's modes; one that adds the source to a mode says so, exchanges
-/// the word of the mark (`Loop.join`), then looks at the mark. So at least one of the two queues it there.
+/// A thread that signals exchanges the mark, then looks for the source's modes; one that adds the source to a mode claims its cell, or
+/// exchanges the word behind the beginning of an alias (`Loop.join`), then looks at the mark. So at least one of the two queues it there.
 extension Item {
   /// Signals the source that a client's handle means. An exchange that names the generation is enough to do so: the source
   /// is not held, and if it goes meanwhile its place in the queue is a stale entry.
@@ -143,7 +143,7 @@ extension Item {
     var hasMemory = true
     var next: Item? = self
     while let member = next {
-      if let mode = member.mode, !mode.isRecord, let loop = mode.loop {
+      if let mode = member.tag == tag ? settledMode : member.mode, !mode.isRecord, let loop = mode.loop {
         if isFresh && !mode.mention(member) { hasMemory = false }
         if wake || isFresh && needsWakeup { loop.wake() }
       }

@@ -30,24 +30,26 @@ extension Item {
     return nil
   }
 
-  /// Locks the item, and the loop that it is in, if it is in one. Under the item's lock none of the memberships begins, and
-  /// those of aliases do not end.
+  /// Locks the item, and the loop that it is in; if it is in none, claims its own cell, so that it stays there.
   @inline(never)
   private func lockWithLoop() -> Loop? {
     lock()
-    while let (member, mode) = anyMembership() {
+    while true {
+      guard let (member, mode) = anyMembership() else {
+        if claimCell() { return nil }
+        continue
+      }
       guard let loop = mode.loop else { continue }
       loop.lock()
       // The own cell may have left its mode, which may be another loop's now, while aliases stay.
       if member.isIn(mode) && mode.isOf(loop) { return loop }
       loop.unlock()
     }
-    return nil
   }
 
   @inline(never)
   private func unlock(with loop: Loop?) {
-    loop?.unlock()
+    if let loop { loop.unlock() } else { unclaimCell() }
     unlock()
   }
 }
