@@ -142,6 +142,26 @@ TEST(a_queue_that_has_grown_is_called_without_memory_too, "BLK-3 BLK-5 OBJ-2") {
     while (next < MANY + 10) call_all();
 }
 
+/* The loop's own thread takes the memory, at its drains. */
+static void *post_without_memory(void *unused) {
+    for (int i = 0; i < LARGE; i++) post_one();
+    CHECK_INT(times_memory_was_taken, 0);
+    return unused;
+}
+TEST(a_queue_that_was_as_long_before_takes_no_memory_of_a_post, "BLK-5 OBJ-6") {
+    if (!have_stops()) return;
+    pthread_t thread;
+    loop = treadle_loop_current();
+    for (int i = 0; i < LARGE; i++) post_one();
+    call_all();
+    atomic_store(&before_memory, stop_before_memory);
+    CHECK_INT(pthread_create(&thread, NULL, post_without_memory, NULL), 0);
+    CHECK_INT(pthread_join(thread, NULL), 0);
+    atomic_store(&before_memory, NULL);
+    call_all();
+    CHECK_INT(called, 2 * LARGE);
+}
+
 /* What the C library's heap has handed out. */
 static size_t heap(void) {
     struct mallinfo2 info = mallinfo2();
@@ -161,6 +181,30 @@ TEST(a_burst_of_posts_leaves_little_memory_behind, "BLK-5 OBJ-2") {
     /* Some drains later: a flood keeps its room. */
     for (int i = 0; i < 20; i++) post_one(), call_all();
     CHECK(heap() < before + 2 * 1024 * 1024);
+}
+
+/* Its entry stays with the loop's thread at each drain, in a room that does not come back. */
+static void post_again(void *times) {
+    intptr_t more = (intptr_t)times - 1;
+    called++;
+    if (more >= 0) CHECK_INT(treadle_loop_post(loop, post_again, (void *)more), TREADLE_OK);
+    else treadle_loop_stop(loop);
+}
+TEST(a_post_that_nobody_takes_lets_no_queue_grow, "BLK-3 BLK-5") {
+    if (!have_stops()) return;
+    enum { FLOOD = 40000, TIMES = 100 };
+    static const char *const modes[] = {"a mode that nobody runs"};
+    treadle_post post = TREADLE_INIT(treadle_post);
+    post.fn = count_call, post.modes = modes, post.mode_count = 1;
+    loop = treadle_loop_current();
+    CHECK_INT(treadle_loop_post_in(loop, &post), TREADLE_OK);
+    for (int i = 0; i < FLOOD; i++) post_one();
+    call_all();
+    size_t before = heap();
+    CHECK_INT(treadle_loop_post(loop, post_again, (void *)TIMES), TREADLE_OK);
+    CHECK_INT(treadle_loop_run(loop, TREADLE_DEFAULT_MODE, TREADLE_FOREVER, TREADLE_RUN_WHEN_EMPTY), TREADLE_RUN_STOPPED);
+    CHECK_INT(called, FLOOD + TIMES + 1);
+    CHECK(heap() <= before);
 }
 #endif /* SANITIZED */
 

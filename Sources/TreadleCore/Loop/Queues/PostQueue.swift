@@ -57,8 +57,9 @@ extension Loop {
   private var hasRoomForPost: Bool { state.incoming.hasRoom(2) }
 
   /// False without memory, or if the loop has lost its thread. The one that fills the first half of the room opens the second to the
-  /// others, and allocates the next part meanwhile: so a real-time thread does not find the queue full because an ordinary one, to
-  /// which neither the allocator nor the kernel lends its priority, is allocating.
+  /// others, and allocates the next part meanwhile if the owner has not done so at its last drain (`provideRoom`): so a real-time
+  /// thread does not find the queue full because an ordinary one, to which neither the allocator nor the kernel lends its priority, is
+  /// allocating, and seldom allocates itself.
   @inline(never)
   private func makeRoomForPost(_ handle: UInt) -> Bool {
     while isAliveAs(handle) {
@@ -70,17 +71,44 @@ extension Loop {
         beginNextPart()
         continue
       }
-      if !allocateNextPart(handle) { return isAliveAs(handle) && hasRoomForPost }
+      if !allocateNextPart(handle, twiceAsMuch) { return isAliveAs(handle) && hasRoomForPost }
     }
     return false
   }
 
+  /// How many entries the queue has room for before the next part is begun.
+  private var openCapacity: Int { state.hasHalf ? state.incoming.capacity &* 2 : state.incoming.capacity }
+
   /// A part that is no larger would be full at once.
-  private var hasNextPart: Bool { (state.nextPosts?.pointee.entries.capacity ?? 0) > state.incoming.capacity }
+  private var hasNextPart: Bool { (state.nextPosts?.pointee.entries.capacity ?? 0) > openCapacity }
+
+  /// The room of the next part.
+  private var twiceAsMuch: Int { max(openCapacity &* 2, 16) }
+
+  /// Behind a drain that took more than half of a room, of `count` entries: gives the queue a room for as many, and allocates the
+  /// part behind it, so that no post has to unless the queue outgrows both before the next drain. Without memory the posts try it
+  /// themselves. Owner, who does not hold the gate.
+  @inline(never)
+  private func provideRoom(_ count: Int) {
+    assertOwner()
+    let wanted = count &+ 2
+    state.gate.lock()
+    if openCapacity < wanted {
+      state.gate.unlock()
+      var room = Buffer<Entry>()
+      let hasMemory = room.reserve(wanted)
+      state.gate.lock()
+      if hasMemory && openCapacity < wanted && state.incoming.isEmpty { replaceRoom(&room) }
+      state.gate.unlock()
+      room.free()
+      state.gate.lock()
+    }
+    if !hasNextPart { _ = allocateNextPart(handle.bits, twiceAsMuch) }
+    state.gate.unlock()
+  }
 
   /// False without memory. The gate is held, and open meanwhile.
-  private func allocateNextPart(_ handle: UInt) -> Bool {
-    let room = state.incoming.capacity(for: 0)
+  private func allocateNextPart(_ handle: UInt, _ room: Int) -> Bool {
     state.gate.unlock()
     var part = FullPosts.make(room)
     state.gate.lock()
@@ -152,10 +180,13 @@ extension Loop {
     state.gate.lock()
     if !taken.isEmpty || state.fullPosts != nil { return takeParts(&taken, noting) }
     noting(state.incoming.count)
+    let wasOpened = !state.hasHalf
     swap(&taken, &state.spare)
     replaceRoom(&taken)
     forgetPending(LoopState.Pending.blocks | LoopState.Pending.groups)
+    let lacksRoom = wasOpened && (openCapacity < taken.count &+ 2 || !hasNextPart)
     state.gate.unlock()
+    if lacksRoom { provideRoom(taken.count) }
   }
 
   /// The same, of a queue that has parts, or behind older entries. The gate is held, and opened here.
@@ -170,7 +201,8 @@ extension Loop {
       if !hasMemory { return takeOldest(&taken, noting) }
       room = taken.count &+ queuedCount
     }
-    noting(room &- taken.count)
+    let count = room &- taken.count
+    noting(count)
     var part = FullPosts.reversed(state.fullPosts)
     state.fullPosts = nil
     var newest = Buffer<Entry>()
@@ -185,6 +217,7 @@ extension Loop {
     }
     for entry in newest.elements { _ = taken.appendInRoom(entry) }
     keepRoom(newest)
+    provideRoom(count)
   }
 
   /// Without memory: the older entries alone, or if there are none the oldest part. The gate is held, and opened here.
