@@ -22,7 +22,7 @@ struct workload {
     bool needs_two_processors;
 };
 extern const struct workload function_workloads[], loop_workloads[], hop_workloads[], scope_workloads[], message_workloads[],
-    request_workloads[], embedding_workloads[];
+    request_workloads[], embedding_workloads[], visit_workloads[];
 
 /* A quick run does a small part of the work: it checks the counts, and its figures mean nothing. */
 extern bool is_quick;
