@@ -2,7 +2,7 @@
  * Copyright the Treadle authors
  *
  * fetching.h: what the test of the fetcher does with it; and the function pointers that it gives to libcurl, which are called
- * when the plugin is gone. */
+ * when the plugin is gone, by transfers which the test makes. */
 #ifndef EXAMPLE_FETCHING_H
 #define EXAMPLE_FETCHING_H
 
@@ -50,6 +50,37 @@ HELPER void call_kept_pointers(void) {
     CHECK_INT(kept_timer(NULL, 0, NULL), -1);
     CHECK_INT(kept_write("bytes", 1, 5, NULL), 0);
 }
+#define CURL_OF(name) ((__typeof__(&(name)))in_library("libcurl.so.4", #name))
+/* A transfer that the test keeps, with the plugin's function for what comes. It ends with a failure then. */
+HELPER CURLcode fetch_with_kept(void) {
+    CURL *easy = CURL_OF(curl_easy_init)();
+    CURLcode (*set)(CURL *, CURLoption, ...) = (CURLcode (*)(CURL *, CURLoption, ...))in_library("libcurl.so.4", "curl_easy_setopt");
+    CHECK(easy && kept_write);
+    CHECK_INT(set(easy, CURLOPT_URL, url_of("5000")), CURLE_OK);
+    CHECK_INT(set(easy, CURLOPT_NOSIGNAL, 1L), CURLE_OK);
+    CHECK_INT(set(easy, CURLOPT_WRITEFUNCTION, kept_write), CURLE_OK);
+    CURLcode result = CURL_OF(curl_easy_perform)(easy);
+    CURL_OF(curl_easy_cleanup)(easy);
+    return result;
+}
+/* The same for the functions of many transfers. */
+HELPER CURLMcode begin_with_kept(void) {
+    CURL *easy = CURL_OF(curl_easy_init)();
+    CURLM *multi = CURL_OF(curl_multi_init)();
+    int running = 0;
+    CURLMcode (*set)(CURLM *, CURLMoption, ...) = (CURLMcode (*)(CURLM *, CURLMoption, ...))in_library("libcurl.so.4", "curl_multi_setopt");
+    CHECK(easy && multi && kept_timer && kept_socket);
+    CHECK_INT(((CURLcode (*)(CURL *, CURLoption, ...))in_library("libcurl.so.4", "curl_easy_setopt"))(easy, CURLOPT_URL, url_of("5000")), CURLE_OK);
+    CHECK_INT(set(multi, CURLMOPT_SOCKETFUNCTION, kept_socket), CURLM_OK);
+    CHECK_INT(set(multi, CURLMOPT_TIMERFUNCTION, kept_timer), CURLM_OK);
+    CURLMcode result = CURL_OF(curl_multi_add_handle)(multi, easy);
+    if (result == CURLM_OK) result = CURL_OF(curl_multi_socket_action)(multi, CURL_SOCKET_TIMEOUT, 0, &running);
+    CURL_OF(curl_multi_remove_handle)(multi, easy);
+    CURL_OF(curl_easy_cleanup)(easy);
+    CURL_OF(curl_multi_cleanup)(multi);
+    return result;
+}
+
 /* --- Fetches ----------------------------------------------------------------------------------------- */
 
 static atomic_int fetched;

@@ -214,4 +214,23 @@ HELPER const char *url_of(const char *name) {
     return url;
 }
 
+/* The test's own copy of a library stays when the plugins are gone. */
+HELPER void *in_library(const char *file, const char *name) {
+    void *library = dlopen(file, RTLD_NOW);
+    CHECK(library);
+    void *function = dlsym(library, name);
+    CHECK(function);
+    return function;
+}
+/* What the first rounds leave is the libraries' own: what is allocated once, and for ever. */
+HELPER void many_times(void (*once)(void)) {
+    for (int i = 0; i < 10; i++) once();
+    struct holdings before = holdings();
+    for (int i = 0; i < 100; i++) once();
+    struct holdings after = holdings();
+    CHECK_INT(after.descriptors, before.descriptors);
+    /* A hundred rounds that each left one would show; the C library adds an arena now and then, when threads meet in it. */
+    CHECK(after.mappings < before.mappings + 10);
+}
+
 #endif

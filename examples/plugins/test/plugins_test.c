@@ -3,7 +3,6 @@
  *
  * plugins_test.c: hosts the plugins, each alone and all together, and unloads them: at rest, at work, from another thread, and
  * a hundred times. */
-#include "fetching.h"
 #include "host.h"
 #include "storing.h"
 #include "../lines.h"
@@ -58,65 +57,6 @@ TEST(the_watcher_tells_what_was_written, "") {
     unload(plugin, "watcher");
     CHECK_INT(told, 3);
     remove_folder(folder), remove_folder(other);
-}
-
-/* --- The fetcher ------------------------------------------------------------------------------------- */
-
-static void fetch_once(void) {
-    size_t size = 5000;
-    treadle_plugin plugin = load("fetcher", NULL);
-    fetched = 0;
-    fetch(start(plugin, EXAMPLE_FETCHER), "5000", &size, NULL);
-    wait_for(&fetched, 1);
-    unload(plugin, "fetcher");
-}
-
-TEST(the_fetcher_fetches_and_is_unloaded_at_work, "") {
-    needs("fetcher");
-    size_t sizes[20];
-    char name[16];
-    uint64_t id;
-    pthread_t thread;
-    void *status;
-    server_start();
-    treadle_plugin plugin = load("fetcher", SETTINGS("max-bytes", "300000"));
-    const struct example_fetcher *fetcher = start(plugin, EXAMPLE_FETCHER);
-    for (size_t i = 0; i < 20; i++) {
-        snprintf(name, sizeof name, "%zu", sizes[i] = i * i * 500);
-        fetch(fetcher, name, &sizes[i], NULL);
-    }
-    CHECK_INT(fetched, 0);
-    wait_for(&fetched, 20);
-    fetch(fetcher, "nothing", NULL, NULL);
-    wait_for(&fetched, 21);
-    CHECK(last_fetch.http_status == 404 && !last_fetch.has_failed);
-    fetch(fetcher, "300001", NULL, NULL);
-    wait_for(&fetched, 22);
-    CHECK(last_fetch.has_failed && last_fetch.size <= 300000);
-    CHECK_INT(fetcher->start(fetcher->instance, "file:///etc/passwd", take_body, NULL, NULL), TREADLE_OK);
-    wait_for(&fetched, 23);
-    CHECK(last_fetch.has_failed && last_fetch.size == 0);
-    CHECK_INT(pthread_create(&thread, NULL, fetch_from_here, (void *)fetcher), 0);
-    CHECK_INT(pthread_join(thread, &status), 0);
-    CHECK_INT((intptr_t)status, TREADLE_E_WRONG_THREAD);
-    /* One is cancelled; five are in the middle when the plugin ends, and one has not begun. */
-    treadle_descriptor source;
-    CHECK_INT(treadle_descriptor_start(server.output, TREADLE_READABLE, take_slow, NULL, &source), TREADLE_OK);
-    for (int i = 0; i < 5; i++) fetch(fetcher, "slow", NULL, NULL);
-    fetch(fetcher, "slow", NULL, &id);
-    wait_for(&slow, 6);
-    CHECK_INT(fetcher->cancel(fetcher->instance, id), TREADLE_OK);
-    CHECK_INT(fetcher->cancel(fetcher->instance, id), TREADLE_E_NOT_FOUND);
-    fetch(fetcher, "slow", NULL, NULL);
-    unload(plugin, "fetcher");
-    CHECK_INT(fetched, 23);
-    CHECK(!is_mapped("fetcher"));
-    CHECK_INT(late_calls, 0);
-    call_kept_pointers();
-    CHECK_INT(late_calls, 3);
-    CHECK_INT(treadle_invalidate(source), TREADLE_OK);
-    CHECK_INT(treadle_release(source), TREADLE_OK);
-    server_stop();
 }
 
 /* --- The store --------------------------------------------------------------------------------------- */
@@ -294,16 +234,6 @@ static void greet_once(void) {
     unload(plugin, "hello");
 }
 
-/* What the first rounds leave is the libraries' own: what is allocated once, and for ever. */
-static void many_times(void (*once)(void)) {
-    for (int i = 0; i < 10; i++) once();
-    struct holdings before = holdings();
-    for (int i = 0; i < 100; i++) once();
-    struct holdings after = holdings();
-    CHECK_INT(after.descriptors, before.descriptors);
-    /* A hundred rounds that each left one would show; the C library adds an arena now and then, when threads meet in it. */
-    CHECK(after.mappings < before.mappings + 10);
-}
 TEST(the_watcher_leaves_nothing, "") { many_times(watch_once); }
 TEST(the_store_leaves_nothing, "") {
     needs("store");
@@ -312,12 +242,6 @@ TEST(the_store_leaves_nothing, "") {
 TEST(the_pipeline_leaves_nothing, "") {
     needs("store");
     many_times(log_once);
-}
-TEST(the_fetcher_leaves_nothing, "") {
-    needs("fetcher");
-    server_start();
-    many_times(fetch_once);
-    server_stop();
 }
 TEST(the_swift_plugin_leaves_nothing, "") {
     needs("hello");
