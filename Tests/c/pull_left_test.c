@@ -232,6 +232,37 @@ TEST(what_follows_such_a_callback_comes_all_the_same, "ABI-10 OBS-3 BLK-5 TMR-12
     is_over();
 }
 
+/* What a callback has put off is released behind it, at the end of the pass, or of the run: nothing else is called then. */
+static void leave_in_release(void *info) { (void)info, leave_one(); }
+static void put_off(void *info) {
+    trace("%s", (char *)info);
+    CHECK_INT(treadle_pool_add(info, leave_in_release), TREADLE_OK);
+}
+static void put_off_in_observer(treadle_observer observer, uint32_t activity, void *info) { (void)observer, (void)activity, put_off(info); }
+static void *shut_down(void *info) {
+    CHECK_INT(treadle_shutdown(TREADLE_FOREVER), TREADLE_OK); /* it waits for the runs of all other threads */
+    return info;
+}
+static void check_left_at_the_end(const char *traced) {
+    CHECK_INT(poll_mode(M), TREADLE_RUN_TIMED_OUT);
+    CHECK_TRACE(traced);
+    trace_text[0] = 0;
+    is_over();
+    CHECK(treadle_loop_get_current_mode(loop, NULL, 0, &(size_t){0}) == TREADLE_E_NOT_FOUND);
+}
+TEST(a_pull_that_is_left_behind_a_callback_ends_with_the_run, "ABI-10 POOL-3 THR-21") {
+    start();
+    add_source(1, OTHER);
+    CHECK_INT(treadle_loop_add(loop, make_source(NULL, NULL), M), TREADLE_OK);
+    CHECK_INT(treadle_loop_post(loop, put_off, "post"), TREADLE_OK);
+    check_left_at_the_end("post leaves 1");
+    treadle_observer observer = make_observer(put_off_in_observer, "exit", TREADLE_EXIT);
+    CHECK_INT(treadle_loop_add(loop, observer, M), TREADLE_OK);
+    check_left_at_the_end("exit leaves 1");
+    discard(observer);
+    on_thread(shut_down, NULL);
+}
+
 TEST(an_outer_pull_that_goes_on_ends_those_inside, "ABI-10 RUN-12") {
     start();
     for (uint64_t token = 1; token <= 4; token++) add_source(token, token < 3 ? M : OTHER), signal_source(token);

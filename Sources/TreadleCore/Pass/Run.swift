@@ -205,6 +205,8 @@ extension Loop {
   }
 
   func pop(_ frame: Frame.Pointer) throws(Failure) -> Int32 {
+    // What the run's last pool has released may have left another one.
+    if self.frame != frame { endRunsLeft(inside: frame) }
     nameNothing()
     let result = frame.pointee.result
     let systemResult = frame.pointee.systemResult
