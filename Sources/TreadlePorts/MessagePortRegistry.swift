@@ -16,24 +16,42 @@ enum MessagePortRegistry {
   static func lock() { mutex.pointee.lock(.process) }
   static func unlock() { mutex.pointee.unlock(.process) }
 
+  /// A thread that waits for a port of a name which another one makes, on its stack; in a list under the lock.
+  private struct Wait {
+    let thread: Int32
+    let name: MessagePortName
+    let owner: UInt32
+    let isRemote: Bool
+    var isListed = false
+    var next: UnsafeMutablePointer<Wait>?
+  }
+  private typealias WaitPointer = UnsafeMutablePointer<Wait>
+  private static var waits: UnsafeMutablePointer<WaitPointer?> {
+    (treadle_system_message_port_words() + MemoryLayout<HashIndex>.stride).assumingMemoryBound(to: WaitPointer?.self)
+  }
+
   /// The handle of a valid port of that name, with a reference for the client; 0 for none. Waits for one that another thread makes.
   static func retainForClient(_ name: MessagePortName, of owner: UInt32, isRemote: Bool) throws(Failure) -> UInt {
-    while true {
-      let seen = Rest.epoch
-      if let handle = try retainMade(name, of: owner, isRemote: isRemote) { return handle }
-      Rest.wait(seen, until: Clock.forever)
+    var wait = Wait(thread: treadle_system_thread_id(), name: name, owner: owner, isRemote: isRemote)
+    return try withUnsafeMutablePointer(to: &wait) { wait throws(Failure) in
+      while true {
+        let seen = Rest.epoch
+        if let handle = try retainMade(wait) { return handle }
+        Rest.wait(seen, until: Clock.forever)
+      }
     }
   }
 
-  /// Nil for one that is not made yet.
-  private static func retainMade(_ name: MessagePortName, of owner: UInt32, isRemote: Bool) throws(Failure) -> UInt? {
+  /// Nil for one that is not made yet: then the wait is in the list.
+  private static func retainMade(_ wait: WaitPointer) throws(Failure) -> UInt? {
     lock()
     defer { unlock() }
-    guard let port = find(name, of: owner, isRemote: isRemote) else { return 0 }
+    endWait(wait)
+    guard let port = find(wait.pointee) else { return 0 }
     let handle = port.handle
     if handle == 0 {
-      if port.state.maker != treadle_system_thread_id() { return nil }
-      throw Failure(Status.deadlock, "name", "is that of a port whose creation has called this function")
+      try beginWait(wait, for: port.state.maker)
+      return nil
     }
     do throws(Failure) {
       try Slab(.descriptor).retainForClient(handle, "port")
@@ -43,6 +61,50 @@ enum MessagePortRegistry {
       return 0
     }
     return handle
+  }
+
+  // MARK: Waits for makers
+
+  /// Refused for a port of the thread's own, and for one whose maker waits, by way of others or not, for one that this thread makes: their
+  /// contexts' retain functions create each other's ports. The lock is held. No wait in the list leads back to itself: each was looked at
+  /// when it began, and who begins to make a port does not wait.
+  private static func beginWait(_ wait: WaitPointer, for maker: Int32) throws(Failure) {
+    let thread = wait.pointee.thread
+    if maker == thread { throw Failure(Status.deadlock, "name", "is that of a port whose creation has called this function") }
+    var next: Int32? = maker
+    while let other = next {
+      next = whoMakes(for: other)
+      if next == thread { throw Failure(Status.deadlock, "name", "is that of a port whose maker waits for one that this thread makes") }
+    }
+    wait.pointee.isListed = true
+    wait.pointee.next = waits.pointee
+    waits.pointee = wait
+  }
+
+  /// Who makes the port for which a thread waits; nil if it waits for none, or is about to see that it is made.
+  private static func whoMakes(for thread: Int32) -> Int32? {
+    var next = waits.pointee
+    while let wait = next {
+      if wait.pointee.thread == thread {
+        guard let port = find(wait.pointee), port.handle == 0 else { return nil }
+        return port.state.maker
+      }
+      next = wait.pointee.next
+    }
+    return nil
+  }
+
+  private static func find(_ wait: Wait) -> MessagePort? { find(wait.name, of: wait.owner, isRemote: wait.isRemote) }
+
+  private static func endWait(_ wait: WaitPointer) {
+    if !wait.pointee.isListed { return }
+    wait.pointee.isListed = false
+    if waits.pointee == wait { waits.pointee = wait.pointee.next }
+    var next = waits.pointee
+    while let other = next {
+      if other.pointee.next == wait { other.pointee.next = wait.pointee.next }
+      next = other.pointee.next
+    }
   }
 
   /// Has this process's own port of the name accept those that have connected. A loop may not come to that, while this thread waits for it.

@@ -77,6 +77,56 @@ TEST(threads_that_want_one_name_at_once_get_one_port, "MSG-1 MSG-3") {
     make_twice(false);
     make_twice(true);
 }
+/* Each of two threads makes a port, and wants the other's in the retain of its own. */
+struct crossing {
+    const char *own, *others;
+    bool is_remote;
+    treadle_status status;
+    treadle_message_port port, other;
+};
+static pthread_barrier_t both_make;
+static void *want_the_others(void *info) {
+    struct crossing *self = info;
+    struct making wanted = {.name = self->others, .is_remote = self->is_remote};
+    const treadle_message_port_context context = {.struct_size = sizeof context};
+    pthread_barrier_wait(&both_make);
+    self->status = make_any(&wanted, &context, &self->other);
+    treadle_error_info error = TREADLE_INIT(treadle_error_info);
+    treadle_last_error(&error);
+    if (self->status == TREADLE_E_DEADLOCK) CHECK(strstr(error.message, "maker"));
+    return info;
+}
+static void *make_crossing(void *info) {
+    struct crossing *self = info;
+    struct making made = {.name = self->own, .is_remote = self->is_remote};
+    treadle_message_port_context context = {.struct_size = sizeof context, .info = info, .retain = want_the_others};
+    CHECK_INT(make_any(&made, &context, &self->port), TREADLE_OK);
+    return info;
+}
+static void cross(bool is_remote) {
+    const char *first = new_name(), *second = new_name();
+    treadle_message_port served[2] = {NULL, NULL};
+    struct crossing both[] = {{.own = first, .others = second, .is_remote = is_remote}, {.own = second, .others = first, .is_remote = is_remote}};
+    pthread_t threads[2];
+    if (is_remote) served[0] = make_local(first, NULL, NULL), served[1] = make_local(second, NULL, NULL);
+    CHECK_INT(pthread_barrier_init(&both_make, NULL, 2), 0);
+    for (int i = 0; i < 2; i++) CHECK_INT(pthread_create(&threads[i], NULL, make_crossing, &both[i]), 0);
+    for (int i = 0; i < 2; i++) CHECK_INT(pthread_join(threads[i], NULL), 0);
+    /* The second to want the other's is refused, and so the first gets it. */
+    int refused = both[0].status == TREADLE_E_DEADLOCK ? 0 : 1, given = 1 - refused;
+    CHECK_INT(both[refused].status, TREADLE_E_DEADLOCK);
+    CHECK_INT(both[given].status, TREADLE_IGNORED);
+    CHECK(both[given].other == both[refused].port && !both[refused].other);
+    CHECK_INT(treadle_release(both[given].other), TREADLE_OK);
+    for (int i = 0; i < 2; i++) {
+        CHECK_INT(discard(both[i].port), TREADLE_OK);
+        if (served[i]) CHECK_INT(discard(served[i]), TREADLE_OK);
+    }
+}
+TEST(threads_that_want_each_others_ports_do_not_wait_for_ever, "MSG-1 MSG-3") {
+    cross(false);
+    cross(true);
+}
 static void *exit_in_retain(void *info) { (void)info, pthread_exit(NULL); }
 static void *make_and_exit(void *info) {
     treadle_message_port_context context = {.struct_size = sizeof context, .retain = exit_in_retain};
