@@ -13,9 +13,7 @@ extension Host {
     _ loop: Loop, _ name: ModeName?, timeout: Int64, flags: UInt32, _ number: inout UInt64
   ) throws(Failure) -> Int32 {
     if isClosed { throw Failure(Status.closed, "host", "is quiet: it receives no more events") }
-    guard loop.belongsToCaller else {
-      throw Failure(Status.wrongThread, "loop", "belongs to another thread: a loop runs only on its own thread")
-    }
+    guard loop.belongsToCaller else { throw Loop.runsElsewhere }
     let closed = withUnsafePointer(to: state.closed) { $0 }
     let ticket = Host.nextTicket()
     var result = Status.ok

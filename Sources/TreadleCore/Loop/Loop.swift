@@ -83,6 +83,11 @@ package struct Loop {
   @inline(__always)
   package var isCurrent: Bool { treadle_system_thread().pointee.loop == UnsafeMutableRawPointer(address) }
 
+  /// What a thread gets that would run another one's loop.
+  static var runsElsewhere: Failure {
+    Failure(Status.wrongThread, "loop", "belongs to another thread: a loop runs only on its own thread")
+  }
+
   /// For what must be done by the loop's own thread. A loop whose thread is gone has none.
   @inline(__always)
   func assertOwner() { assert(isCurrent || !isAlive, "this is for the loop's own thread") }

@@ -57,9 +57,7 @@ extension Loop {
   /// Goes on with the run of a number until there are events for its host, or it is over, when `number` is 0. failed: 0, or which
   /// of the events that were handed out the host has not completed; those behind it have not begun.
   package func next(_ number: inout UInt64, failed: Int, _ room: inout EventRoom) throws(Failure) -> Int32 {
-    guard isCurrent else {
-      throw Failure(Status.wrongThread, "loop", "belongs to another thread: a loop runs only on its own thread")
-    }
+    guard isCurrent else { throw Loop.runsElsewhere }
     if isOfParent {
       number = 0
       throw Runtime.forkedFailure
