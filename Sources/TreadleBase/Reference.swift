@@ -15,7 +15,7 @@ import Synchronization
 ///
 /// The orders: each change but `holdAgain` and `abandonClients` is a read-modify-write that acquires and releases, so a thread that
 /// changes the word sees all that was written before each earlier change. Protocols that pair this word with another one
-/// (`Calling.swift`, `Membership`, `Rest`) change the word on both sides, and so need no more. Only `signal` and `seenInOrder`
+/// (`Membership`, `Rest`) change the word on both sides, and so need no more. Only `signal` and `seenInOrder`
 /// are sequentially consistent, since the loop's note of a wake-up is the other word there, which the two sides do not both change,
 /// and `update`.
 package struct Reference: ~Copyable {

@@ -86,7 +86,6 @@ struct PassTests {
     let frame = try Frame.take(loop, mode, timeout: timeout, flags: flags)
     loop.frame = frame
     defer {
-      loop.nameNothing()
       loop.frame = nil
       Frame.giveBack(frame, to: loop)
       Kind.forEachItemKind { kind in

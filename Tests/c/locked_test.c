@@ -79,17 +79,17 @@ static const struct row {
     {"create a source", end_timer, create_source, 1},
     {"add a source", nothing, add_source, 1},
     {"signal a source", nothing, signal_source, 1},
-    {"a pass that performs a source", nothing, pass, 8},
+    {"a pass that performs a source", nothing, pass, 7},
     {"a pass that performs two", two_sources, pass, 6},
-    {"a pass that performs both", signal_both, pass, 9},
+    {"a pass that performs both", signal_both, pass, 8},
     {"a pass with nothing to do", nothing, pass, 6},
     {"post", nothing, post, 3},
     {"a pass that calls a post", nothing, pass, 7},
     {"a pass that calls ten posts", ten_posts, pass, 7},
-    {"a pass in which one timer fires", one_due, pass, 10},
-    {"a pass in which two fire", two_due, pass, 13},
-    {"a pass that notifies an observer", one_observer, pass, 10},
-    {"a pass that notifies two", other_observer, pass, 9},
+    {"a pass in which one timer fires", one_due, pass, 9},
+    {"a pass in which two fire", two_due, pass, 12},
+    {"a pass that notifies an observer", one_observer, pass, 6},
+    {"a pass that notifies two", other_observer, pass, 6},
 };
 
 static void *other_thread(void *info) { return pause(), info; }

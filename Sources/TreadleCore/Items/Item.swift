@@ -11,7 +11,7 @@ package import TreadleBase
 /// cell of the same slab that leads back to the primary. So a mode's lists and queues hold cells, in constant time and
 /// without allocation for the usual single membership.
 package struct Item {
-  /// What the low half of its handle says: slot, kind, and 1. It also names the item in `LoopState.calling` and `left`.
+  /// What the low half of its handle says: slot, kind, and 1. It also names the item in `LoopState.called`.
   package let tag: UInt32
   let address: UnsafeMutablePointer<ItemCell>
   /// What the handle leads to.

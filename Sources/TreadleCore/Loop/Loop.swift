@@ -190,6 +190,8 @@ package struct Loop {
     state.depth.store(0, ordering: .relaxed)
     state.currentMode.store(0, ordering: .relaxed)
     state.waiting.store(0, ordering: .relaxed)
+    state.called = 0
+    state.calledIsLeft = false
     state.calling.store(0, ordering: .relaxed)
     state.running.store(0, ordering: .relaxed)
     state.drained.store(0, ordering: .relaxed)

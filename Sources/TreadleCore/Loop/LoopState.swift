@@ -91,11 +91,13 @@ struct LoopState: ~Copyable {
   let waiting: Atomic<UInt32>
   /// The slot of the mode that the innermost run runs; 0 outside of runs.
   let currentMode: Atomic<UInt32>
-  /// The item that the innermost run calls or is about to call, as `Item.tag`; 0 for none. Written by the owner, atomic
-  /// (`Calling.swift`).
+  /// The item that the innermost run calls or is about to call, as `Item.tag`; 0 for none. The owner changes it. Lock (`Calling.swift`).
+  var called: UInt32
+  /// The reference of a mode out of which it was taken is the owner's to drop behind the call. Lock.
+  var calledIsLeft: Bool
+  /// `called` once more, for reports from other threads, which hold the item by its own word before they use it. Nothing else is decided by
+  /// this. Written by the owner, atomic.
   let calling: Atomic<UInt32>
-  /// One whose mode's reference the owner is to drop after its call; 0 for none. Written under the lock.
-  let left: Atomic<UInt32>
   /// The `CallName` of the post or request that the innermost run calls; 0 for none: an item is in `calling`. And how many posts
   /// the drain took that is going on. For descriptions, which read the label: a name with one is released. Written by the owner, atomic.
   let running: Atomic<UInt>

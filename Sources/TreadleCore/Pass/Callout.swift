@@ -5,7 +5,7 @@ import CTreadleSystem
 import Synchronization
 import TreadleBase
 
-/// What a run is calling. Until the run goes on, the item is named (`Calling.swift`), or held.
+/// What a run is calling. Until the run goes on, its item is that of the loop's call (`Calling.swift`), or held.
 struct Callout {
   enum Kind: UInt8 {
     case none
@@ -49,7 +49,7 @@ struct Callout {
     message = nil
     return taken
   }
-  /// A timer whose info is being retained for its callback.
+  /// An item that is kept, and about to be called.
   @inline(__always)
   mutating func prepare(_ item: Item) { self.item = item }
   @inline(__always)

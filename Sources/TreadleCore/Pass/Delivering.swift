@@ -39,19 +39,29 @@ extension Loop {
   @inline(never)
   private func receiveMessage(_ frame: Frame.Pointer) { while nextMessage(frame) && callPort(frame) {} }
 
-  /// What follows the callback of an item: its counted reference goes back, and what was left to the loop during the call.
-  /// True if there was anything: the client may have been called.
+  /// What follows the callback of an item: its counted reference goes back, or that which was left to the loop during the call.
+  /// True if there was one: the client may have been called.
   @inline(__always)
   @discardableResult
   func settleItem(_ frame: Frame.Pointer) -> Bool {
-    let held = frame.pointee.callout.isHeld ? frame.pointee.callout.item : nil
-    frame.pointee.callout.clear()
-    held?.drop()
-    let hasDropped = endNaming()
-    return hasDropped || held != nil
+    if frame.pointee.callout.item == nil { return false }
+    lock()
+    let dropped = endCallout(frame)
+    unlock()
+    dropped?.drop()
+    return dropped != nil
   }
 
-  /// The end of a batch whose items were named.
+  /// An item is the frame's callout no more. The item, if a reference to it is to be dropped when the lock is free. The lock is held.
+  @inline(__always)
+  func endCallout(_ frame: Frame.Pointer) -> Item? {
+    guard let item = frame.pointee.callout.item else { return nil }
+    // A run inside of the call has ended it for others.
+    let isDropped = frame.pointee.callout.isHeld || endCalling()
+    frame.pointee.callout.clear()
+    return isDropped ? item : nil
+  }
+
   @inline(__always)
   func closeBatch(_ frame: Frame.Pointer) -> Bool {
     frame.pointee.batch.close()
@@ -73,9 +83,9 @@ extension Loop {
 
   /// The callout that is being made never returns: its thread ends inside of it.
   func abandonCallout(_ frame: Frame.Pointer) {
+    // Clients that are called from here on may run the loop.
+    holdCalled(frame)
     let callout = frame.pointee.callout
-    // Clients that are called from here on may run the loop, where the item is not named any more.
-    callout.item?.holdAgain()
     frame.pointee.callout.clear()
     switch callout.kind {
     case .block:
@@ -94,7 +104,7 @@ extension Loop {
     case .message: callout.message?.drop()
     case .source, .descriptor: break
     }
-    callout.item?.drop(callout.isHeld ? 2 : 1)
+    callout.item?.drop()
   }
 }
 

@@ -16,8 +16,6 @@ extension Loop {
   /// Detaches the queue: older blocks that no run was eligible for come first.
   @inline(never)
   private func takeBlocks(_ frame: Frame.Pointer) -> Bool {
-    // That may call the client, who may have ended everything: then there is no next block.
-    nameNothing()
     var taken = state.deferred.isEmpty ? Buffer() : takeDeferred()
     let olderCount = taken.count
     var hasGroups = false

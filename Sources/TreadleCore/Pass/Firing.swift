@@ -27,15 +27,13 @@ extension Loop {
       let last = frame.pointee.callout.item
       lock()
       let over = frame.pointee.callout.kind == .timer ? last.flatMap { endTimer($0) } : nil
-      let held = frame.pointee.callout.isHeld ? last : nil
-      let mustDrop = over != nil || held != nil || hasLeft
+      let dropped = endCallout(frame)
+      let mustDrop = over != nil || dropped != nil
       let next = mustDrop || mustEnd(frame) ? nil : takeTimer(frame)
       unlock()
-      frame.pointee.callout.clear()
       if mustDrop {
-        nameNothing()
         over?.drop()
-        held?.drop()
+        dropped?.drop()
         // In the child of a fork the lock may be held for ever.
         if mustEnd(frame) { return false }
         continue
@@ -46,7 +44,6 @@ extension Loop {
         return closeBatch(frame)
       }
       // The client may be called here, too, and run the loop, or close the timer.
-      frame.pointee.callout.prepare(next)
       next.retainForCall()
       frame.pointee.callout.set(.timer, next)
       return true
@@ -59,12 +56,10 @@ extension Loop {
     last.releaseAfterCall()
     lock()
     let over = endTimer(last)
+    let dropped = endCallout(frame)
     unlock()
-    let held = frame.pointee.callout.isHeld ? last : nil
-    frame.pointee.callout.clear()
     over?.drop()
-    held?.drop()
-    _ = endNaming()
+    dropped?.drop()
   }
 
   /// A callback has returned. The timer, if it is over, has left its mode by this, and the mode's reference is the caller's to drop. The lock
@@ -104,8 +99,9 @@ extension Loop {
         continue
       }
       let item = member.primary
-      name(item)
       if item.beginFiring(isCollected: true) {
+        beginCalling(item)
+        frame.pointee.callout.prepare(item)
         mode.noteCollected(frame.pointee.batch.first)
         return item
       }
@@ -150,10 +146,13 @@ extension Loop {
         if frame.pointee.asked || !askForDescriptors(frame) { break }
         continue
       }
+      frame.pointee.callout.prepare(item)
       if item.hasTrait(Item.Trait.acknowledged) && events != Readiness.failed && !isLeftToHost(item, frame) {
         switch item.acknowledge(frame.pointee.mode) {
         case .read: break
-        case .nothing: continue
+        case .nothing:
+          settleItem(frame)
+          continue
         case .gone: events = Readiness.failed
         }
       }
@@ -177,7 +176,7 @@ extension Loop {
 
 extension Item {
   /// What follows a callback, whichever loop has the timer, by however many memberships. No lock is held; the timer is held,
-  /// or named.
+  /// or called.
   @inline(never)
   func settleFiring(_ firing: Firing) {
     var isOver = false

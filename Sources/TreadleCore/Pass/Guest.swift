@@ -100,7 +100,6 @@ extension Loop {
       _ = closeBatch(frame)
     case .none: break
     }
-    nameNothing()
   }
 
   // MARK: Preparing

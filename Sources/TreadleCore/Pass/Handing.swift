@@ -83,6 +83,9 @@ extension Loop {
     case .sources where frame.pointee.callout.kind == .source:
       // A run that returns after a source, and jobs, take their turn when this call has returned.
       if frame.pointee.flags & Frame.Flag.returnAfterSource != 0 || !frame.pointee.batch.jobs.isOver { return false }
+      // What is a member stays one while the lock is held, and so keeps its context.
+      lock()
+      defer { unlock() }
       while let entry = frame.pointee.batch.first {
         if let item = frame.pointee.mode.signalled(entry) { return item.isCalled(by: host) }
         frame.pointee.batch.skip()
@@ -159,6 +162,7 @@ extension Loop {
   /// fetch it, and the run ends, which says so.
   @inline(never)
   func leaveToHost(_ frame: Frame.Pointer) {
+    if frame.pointee.callout.kind != .descriptor { holdCalled(frame) }
     let callout = frame.pointee.callout
     if callout.kind != .descriptor { frame.pointee.callout.clear() }
     switch callout.kind {
@@ -177,6 +181,7 @@ extension Loop {
       unlock()
     case .descriptor, .message, .scopedPost, .none: break
     }
+    if callout.kind != .descriptor { callout.item?.drop() }
     fail()
     frame.pointee.result = Status.state
   }

@@ -27,32 +27,44 @@ extension Loop {
     return !frame.pointee.batch.isEmpty
   }
 
-  /// The next observer to call: one that at its turn is still valid, in the mode, and not running already (OBS-3 to OBS-6).
+  /// The next observer to call: one that at its turn is still valid, in the mode, and not running already (OBS-3 to OBS-6). The end
+  /// of one callback and the beginning of the next are one step under the lock, as of timers.
   @inline(__always)
   func nextObserver(_ frame: Frame.Pointer) -> Bool {
-    if let item = frame.pointee.callout.item { settleObserver(item, frame) }
-    while !mustEnd(frame), let entry = frame.pointee.batch.takeFirst() {
-      guard let member = Item(.observer, slot: entry.mention.slot) else { continue }
-      let item = member.primary
-      name(item)
-      let generation = item.generation
-      // The exchange that stands between naming the observer and looking whether it is a member.
-      let isValid = item.cell.reference.exchange(generation, needs: Reference.Mark.valid, set: 0, clear: 0) != nil
-      if dropLeft(naming: item) && mustEnd(frame) { break }
-      guard isValid, entry.mention.means(member), member.isIn(frame.pointee.mode) else { continue }
-      if item.hasState(Item.State.running | Item.State.spent) { continue }
-      item.setState(item.hasTrait(Item.Trait.once) ? Item.State.running | Item.State.spent : Item.State.running)
-      frame.pointee.callout.set(.observer, item, value: frame.pointee.batch.activity)
+    if let item = frame.pointee.callout.item {
+      item.endObserving()
+      // The end of one that is told once calls the client. In the child of a fork the lock may be held for ever.
+      if item.hasTrait(Item.Trait.once) && isOfParent { return false }
+    }
+    while true {
+      lock()
+      let dropped = endCallout(frame)
+      let next = dropped != nil || mustEnd(frame) ? nil : takeObserver(frame)
+      unlock()
+      if let dropped {
+        dropped.drop()
+        if mustEnd(frame) { return closeBatch(frame) }
+        continue
+      }
+      guard let next else { return closeBatch(frame) }
+      frame.pointee.callout.set(.observer, next, value: frame.pointee.batch.activity)
       return true
     }
-    return closeBatch(frame)
   }
 
-  /// What follows a callback.
+  /// The lock is held.
   @inline(__always)
-  private func settleObserver(_ item: Item, _ frame: Frame.Pointer) {
-    item.endObserving()
-    settleItem(frame)
+  private func takeObserver(_ frame: Frame.Pointer) -> Item? {
+    assertHeld()
+    while let entry = frame.pointee.batch.takeFirst() {
+      guard let member = Item(.observer, slot: entry.mention.slot), entry.mention.means(member), member.isIn(frame.pointee.mode) else { continue }
+      let item = member.primary
+      if !item.isValid || item.hasState(Item.State.running | Item.State.spent) { continue }
+      item.setState(item.hasTrait(Item.Trait.once) ? Item.State.running | Item.State.spent : Item.State.running)
+      beginCalling(item)
+      return item
+    }
+    return nil
   }
 }
 

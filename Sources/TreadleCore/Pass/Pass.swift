@@ -139,7 +139,6 @@ extension Loop {
   @inline(__always)
   func drainPool(_ frame: Frame.Pointer) {
     if !Pool.holdsMore(than: frame.pointee.poolMark) { return }
-    nameNothing()
     Pool.drain(to: frame.pointee.poolMark)
   }
 

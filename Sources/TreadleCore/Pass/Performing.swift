@@ -76,40 +76,56 @@ extension Loop {
     return hasTaken
   }
 
-  /// The next source or job to perform. With `onlyFirst`, for a host, the first entry of the batch or nothing.
+  /// The next source or job to perform. With `onlyFirst`, for a host, the first entry of the batch or nothing. The end of one callback
+  /// and the beginning of the next are one step under the lock, unless a job comes in between.
   @inline(__always)
   func nextSource(_ frame: Frame.Pointer, onlyFirst: Bool = false) -> Bool {
-    if settleSource(frame), mustEnd(frame) { return false }
-    while !mustEnd(frame) {
+    if frame.pointee.callout.kind == .job, settleJob(frame), mustEnd(frame) { return false }
+    while true {
       let isLast = frame.pointee.handled && frame.pointee.flags & Frame.Flag.returnAfterSource != 0
-      if !frame.pointee.batch.jobs.isOver, !isLast || frame.pointee.batch.jobs.isBegun {
-        // Whoever is called by that may have ended everything.
-        if nameNothing() { continue }
-        if nextJob(frame) { return true }
+      let hasJobs = !frame.pointee.batch.jobs.isOver && (!isLast || frame.pointee.batch.jobs.isBegun)
+      if hasJobs || isLast, frame.pointee.callout.item != nil {
+        // Whoever is called by that may have ended everything. In the child of a fork the lock may be held for ever.
+        settleItem(frame)
+        if mustEnd(frame) { return false }
       }
-      if isLast { return leaveOthers(frame) }
-      guard let entry = frame.pointee.batch.takeFirst() else { break }
-      if let item = use(entry, frame) {
+      if hasJobs && !mustEnd(frame) && nextJob(frame) { return true }
+      if isLast && !mustEnd(frame) { return leaveOthers(frame) }
+      lock()
+      let dropped = endCallout(frame)
+      let next = dropped != nil || mustEnd(frame) ? nil : takeSource(frame, onlyFirst: onlyFirst)
+      unlock()
+      if let next {
         frame.pointee.handled = true
-        frame.pointee.callout.set(.source, item)
+        frame.pointee.callout.set(.source, next)
         return true
       }
-      frame.pointee.batch.keptCount &+= 1
+      dropped?.drop()
+      if mustEnd(frame) { return false }
+      if dropped != nil { continue }
       if onlyFirst { return false }
+      state.counters.signals.count(frame.pointee.batch.calledCount)
+      return closeBatch(frame)
     }
-    if mustEnd(frame) { return false }
-    state.counters.signals.count(frame.pointee.batch.calledCount)
-    return closeBatch(frame)
   }
 
+  /// The lock is held.
   @inline(__always)
-  private func settleSource(_ frame: Frame.Pointer) -> Bool {
-    if frame.pointee.callout.kind == .job { return settleJob(frame) }
-    return settleItem(frame)
+  private func takeSource(_ frame: Frame.Pointer, onlyFirst: Bool) -> Item? {
+    assertHeld()
+    while let entry = frame.pointee.batch.takeFirst() {
+      if let item = use(entry, frame) {
+        beginCalling(item)
+        return item
+      }
+      frame.pointee.batch.keptCount &+= 1
+      if onlyFirst { break }
+    }
+    return nil
   }
 
-  /// The source of an entry, named, if it is to be performed: if it is signalled still, or again (SRC0-7). The signal is used
-  /// up before the call, so that one given meanwhile is new (SRC0-8).
+  /// The source of an entry, if it is to be performed: if it is signalled still, or again (SRC0-7). The signal is used up before the
+  /// call, so that one given meanwhile is new (SRC0-8). The lock is held.
   @inline(__always)
   private func use(_ entry: Entry, _ frame: Frame.Pointer) -> Item? {
     let mode = frame.pointee.mode
@@ -119,24 +135,14 @@ extension Loop {
     }
     let item = member.primary
     let generation = member.tag == item.tag ? entry.mention.generation : item.generation
-    name(item)
-    let before = item.cell.reference.exchange(
-      generation, needs: Reference.Mark.valid | Reference.Mark.signalled, set: 0, clear: Reference.Mark.ofSignal)
-    let mayHaveEnded = dropLeft(naming: item) && mustEnd(frame)
-    guard let before else { return nil }
-    if mayHaveEnded || !member.isIn(mode) || !entry.mention.isLast(of: member) { return giveSignalBack(item, generation) }
+    guard
+      let before = item.cell.reference.exchange(
+        generation, needs: Reference.Mark.valid | Reference.Mark.signalled, set: 0, clear: Reference.Mark.ofSignal)
+    else { return nil }
     if before.has(Reference.Mark.repeated) { state.isOverrun = true }
     // It was another signal than the entry's, whose own entry is stale now.
     if item.signalTime != entry.second { mode.state.ownSignalsAreMixed = true }
     return item
-  }
-
-  /// It has just left the mode, or what was dropped called the client, who has ended the run: the signal is not used.
-  @inline(never)
-  private func giveSignalBack(_ item: Item, _ generation: UInt32) -> Item? {
-    let handle = Handle(tag: item.tag, generation: generation)
-    _ = try? Item.signal(OpaquePointer(bitPattern: handle.bits), wake: false)
-    return nil
   }
 
   /// A run that returns after a source leaves the rest of them to a later pass.

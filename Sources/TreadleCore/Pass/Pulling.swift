@@ -153,10 +153,7 @@ extension Loop {
       abandonCallout(inner)
       abandonBatch(inner)
       // What was dropped may have called clients, who have left another one.
-      if self.frame == inner {
-        nameNothing()
-        _ = unlink(inner)
-      }
+      if self.frame == inner { _ = unlink(inner) }
     }
     state.goingOn = state.life
     return true

@@ -34,15 +34,15 @@ extension Loop {
       return closeBatch(frame)
     }
     let mode = frame.pointee.mode
-    while !mustEnd(frame), case (let item, let member)? = mode.nameReadyPort(self) {
-      // What was left by the call before is dropped, which may call the client.
-      if dropLeft(naming: item), mustEnd(frame) || !item.isMember(of: mode) { continue }
+    while !mustEnd(frame), case (let item, let member)? = mode.callReadyPort(self) {
+      frame.pointee.callout.prepare(item)
       if isLeftToHost(item, frame) {
         leaveToHost(frame)
         break
       }
       guard item.isValid, let message = item.takeMessage() else {
         mode.withdrawPort(member, self)
+        settleItem(frame)
         continue
       }
       if !item.hasMessages { mode.withdrawPort(member, self) }
@@ -59,7 +59,11 @@ extension Loop {
   /// who closes the port waits for that too.
   @inline(__always)
   func settleMessage(_ frame: Frame.Pointer) {
-    frame.pointee.callout.takeMessage()?.drop()
+    if let message = frame.pointee.callout.takeMessage() {
+      message.drop()
+      // In the child of a fork the lock may be held for ever.
+      if isOfParent { return }
+    }
     settleItem(frame)
   }
 

@@ -157,7 +157,6 @@ extension Loop {
   private func push(_ mode: Mode, timeout: Int64, flags: UInt32) throws(Failure) -> Frame.Pointer {
     let frame = try Frame.take(self, mode, timeout: timeout, flags: flags)
     if let outer = self.frame { holdCalled(outer) }
-    nameNothing()
     frame.pointee.outer = self.frame
     reinstateOuterTimers(mode)
     let ofOneRun = LoopState.Stop.innermost | LoopState.Stop.failed
@@ -186,10 +185,14 @@ extension Loop {
     return frame
   }
 
-  /// What the run calls, inside of which another run is about to begin, is not named any more: it gets a counted reference.
-  private func holdCalled(_ frame: Frame.Pointer) {
+  /// What the run calls gets a counted reference, which is the callout's from then on: another run is about to begin inside of it, or the
+  /// call never returns. One that was left by a mode is that reference.
+  @inline(never)
+  func holdCalled(_ frame: Frame.Pointer) {
     guard let item = frame.pointee.callout.item, !frame.pointee.callout.isHeld else { return }
-    item.holdAgain()
+    lock()
+    if !endCalling() { item.holdAgain() }
+    unlock()
     frame.pointee.callout.isHeld = true
   }
 
@@ -207,7 +210,6 @@ extension Loop {
   func pop(_ frame: Frame.Pointer) throws(Failure) -> Int32 {
     // What the run's last pool has released may have left another one.
     if self.frame != frame { endRunsLeft(inside: frame) }
-    nameNothing()
     let result = frame.pointee.result
     let systemResult = frame.pointee.systemResult
     let wasWoken = unlink(frame)
@@ -337,7 +339,6 @@ extension Loop {
       frame.pointee.mode.state.runs = frame.pointee.mode.state.runs &- 1
       Frame.free(frame)
     }
-    nameNothing()
     Frame.freeSpare(of: self)
     state.currentMode.store(0, ordering: .relaxed)
     endNestedCalls(CalloutRecord())

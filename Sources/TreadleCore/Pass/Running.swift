@@ -5,8 +5,8 @@ import CTreadleSystem
 import Synchronization
 package import TreadleBase
 
-/// What a loop calls now, and what waits in its queues, for descriptions from any thread. An item is found by the hazard pointer
-/// (`Calling.swift`), a post or request by `LoopState.running`. All of it is of a moment that may be over.
+/// What a loop calls now, and what waits in its queues, for descriptions from any thread. An item is found by `LoopState.calling`,
+/// a post or request by `LoopState.running`. All of it is of a moment that may be over.
 package struct RunningCall {
   /// Held: for the caller to let go; nil for a post or request.
   package let item: Item?

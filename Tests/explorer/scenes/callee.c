@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright the Treadle authors
  *
- * callee.c: the hazard pointer of the running callback: whoever takes the item of a callback out, or closes it, from another
- * thread. */
+ * callee.c: the item of the running callback, which another thread takes out of its mode, or closes. */
 #include "owner.h"
 
 static counter running;

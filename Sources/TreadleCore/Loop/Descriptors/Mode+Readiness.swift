@@ -65,18 +65,15 @@ extension Mode {
     loop?.unlock()
   }
 
-  /// The next ready descriptor source, named (`Calling.swift`), and what it is ready for. Reports about registrations that are
-  /// over are skipped.
+  /// The next ready descriptor source, which is called from here on (`Calling.swift`), and what it is ready for. Reports about
+  /// registrations that are over are skipped.
   @inline(__always)
   func takeReady() -> (item: Item, events: UInt32)? {
     guard let poller, let loop else { return nil }
     while let event = poller.takeEvent() {
-      var found: (Item, UInt32)?
-      repeat {
-        loop.lock()
-        found = ready(event, poller, loop)
-        loop.unlock()
-      } while loop.dropLeft()
+      loop.lock()
+      let found = ready(event, poller, loop)
+      loop.unlock()
       if let found { return found }
     }
     return nil
@@ -99,7 +96,7 @@ extension Mode {
     }
     // Without a serial it is one that is always ready, unless that was paused.
     if watched == 0 { return nil }
-    loop.name(item)
+    loop.beginCalling(item)
     member.watched.strikes &+= 1
     var events = Readiness.fromKernel(event.events, watched: UInt32(watched))
     // One that reports again and again may have been closed without being removed, while its file lives on: then its entry

@@ -6,8 +6,8 @@ import TreadleBase
 /// What follows a removal when all locks are free: the source's cancel (SRC0-3), and the mode's reference.
 struct Departure {
   let item: Item
-  /// Whose reference, of a mode, is to be dropped: mostly the item's (`Loop.handOver`).
-  let dropped: Item?
+  /// Whether the mode's reference is to be dropped here; otherwise it is left to the loop that calls the item (`Loop.leaveToCall`).
+  let isDropped: Bool
   /// What the source left, if it is told: then all three are held once more.
   let told: Mode?
 
@@ -20,8 +20,7 @@ struct Departure {
 
   @inline(__always)
   private func drop(_ count: UInt64) {
-    if let dropped, dropped.tag == item.tag { return item.drop(count &+ 1) }
-    dropped?.drop()
+    let count = isDropped ? count &+ 1 : count
     if count != 0 { item.drop(count) }
   }
 

@@ -34,7 +34,7 @@ extension Item {
     guard let mode, let loop = mode.loop, loop.isCurrent else { return false }
     loop.lock()
     // Under the lock a member does not change its generation.
-    if !isIn(mode) || !mode.isOf(loop) || !cell.reference.isLive(generation) || endsAloud || loop.isCallingHere(self) {
+    if !isIn(mode) || !mode.isOf(loop) || !cell.reference.isLive(generation) || endsAloud || loop.isCalling(self) {
       loop.unlock()
       return false
     }

@@ -224,8 +224,7 @@ extension Loop {
     defer { unlock() }
     guard member.isIn(mode), mode.isOf(self) else { return nil }
     unlink(member, of: item, from: mode)
-    // An exchange between the end of the membership and the look at who is called (`Calling.swift`). The own cell is free by it.
-    if member.tag == item.tag { item.cell.reference.clear(Reference.Mark.claimed) } else { item.cell.reference.update() }
+    if member.tag == item.tag { item.cell.reference.clear(Reference.Mark.claimed) }
     return depart(item, from: mode)
   }
 
@@ -264,7 +263,7 @@ extension Loop {
       item.holdAgain()
       mode.holdAgain()
     }
-    return Departure(item: item, dropped: handOver(item), told: isTold ? mode : nil)
+    return Departure(item: item, isDropped: !leaveToCall(item), told: isTold ? mode : nil)
   }
 
   package func contains(_ item: Item, _ name: ModeName) throws(Failure) -> Bool {

@@ -74,9 +74,8 @@ extension Mode {
     item.pokeWaiters()
   }
 
-  /// A membership ends, under the gate: who tells of a message sees that there, so that nothing which has left is a ready one;
-  /// and whoever takes the port out sees whether the owner has named it (`nameReadyPort`). From then on the cell may be
-  /// another loop's. A thread that sees the end without the gate looks at the notes of other memberships in order (`tellLoops`).
+  /// A membership ends, under the gate: who tells of a message sees that there, so that nothing which has left is a ready one.
+  /// From then on the cell may be another loop's. A thread that sees the end without the gate looks at the notes of other memberships in order (`tellLoops`).
   func endPort(_ member: Item, _ loop: Loop) {
     loop.assertHeld()
     loop.state.gate.lock()
@@ -104,15 +103,24 @@ extension Mode {
   @inline(__always)
   private var lastOfTurn: UInt32 { state.lastOfTurn.load(ordering: .relaxed) }
 
-  /// The next ready port, named (`Calling.swift`), with its membership, which goes behind the others. Whoever takes the port out
-  /// has closed the gate before, and then it is not found here; or does so after, and sees the name.
+  /// The next ready port, which is called from here on (`Calling.swift`), with its membership, which goes behind the others.
   @inline(__always)
-  func nameReadyPort(_ loop: Loop) -> (item: Item, member: Item)? {
+  func callReadyPort(_ loop: Loop) -> (item: Item, member: Item)? {
+    loop.lock()
+    defer { loop.unlock() }
+    guard let member = nextReadyPort(loop) else { return nil }
+    let item = member.primary
+    loop.beginCalling(item)
+    return (item, member)
+  }
+
+  /// What is ready is a member as long as the loop's lock is held.
+  @inline(__always)
+  private func nextReadyPort(_ loop: Loop) -> Item? {
+    loop.assertHeld()
     loop.state.gate.lock()
-    guard let member = first else {
-      loop.state.gate.unlock()
-      return nil
-    }
+    defer { loop.state.gate.unlock() }
+    guard let member = first else { return nil }
     if !isPortsTurn { state.lastOfTurn.store(state.lastReadyPort, ordering: .relaxed) }
     let endsTurn = lastOfTurn == member.slot
     if state.lastReadyPort != member.slot {
@@ -120,11 +128,7 @@ extension Mode {
       append(member)
     }
     if endsTurn { state.lastOfTurn.store(0, ordering: .relaxed) }
-    let item = member.primary
-    loop.name(item)
-    item.cell.reference.update()
-    loop.state.gate.unlock()
-    return (item, member)
+    return member
   }
 
   /// The port has no message left, or is invalid: it is a ready one no more. Its cell may be another membership's by now, of

@@ -50,8 +50,6 @@ extension Loop {
     _ mode: Mode, until deadline: Int64, returnOnInterrupt: Bool, asked: inout Bool, _ isOver: () -> Bool
   ) -> SleepEnd {
     assertOwner()
-    // What is dropped here may call the client, who may queue something.
-    nameNothing()
     // A client that sees the loop wait sees what it did before.
     state.waiting.store(1, ordering: .releasing)
     defer { state.waiting.store(0, ordering: .relaxed) }
