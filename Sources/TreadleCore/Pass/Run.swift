@@ -159,11 +159,10 @@ extension Loop {
     if let outer = self.frame { holdCalled(outer) }
     frame.pointee.outer = self.frame
     reinstateOuterTimers(mode)
-    let ofOneRun = LoopState.Stop.innermost | LoopState.Stop.failed
-    // Relaxed: who reads the word later, to heed a stop, is ordered behind each stop whose update this one follows.
-    frame.pointee.outerStop = state.stop.bitwiseAnd(~ofOneRun, ordering: .relaxed).oldValue & ofOneRun
-    // What came before the outermost run has its effect in that. Exchanged in order, as in `openWakeGate`.
-    let wasWoken = state.wakePending.exchange(0, ordering: .sequentiallyConsistent) != 0 || state.isWokenByOwner
+    frame.pointee.outerStop = takeStop(LoopState.Stop.innermost | LoopState.Stop.failed)
+    // What came before the outermost run has its effect in that.
+    let isWokenByOwner = state.isWokenByOwner
+    let wasWoken = openWakeGate() || isWokenByOwner
     if self.frame == nil { frame.pointee.wasWoken = wasWoken } else { frame.pointee.outerWake = wasWoken ? 1 : 0 }
     if frame.pointee.outer != nil {
       frame.pointee.outerCall = beginNestedCalls()
@@ -171,14 +170,13 @@ extension Loop {
       state.running.store(0, ordering: .relaxed)
       state.calledSince.store(0, ordering: .relaxed)
     }
-    state.isWokenByOwner = false
-    state.hasReading = false
     state.goingOn = state.life
     if hasPollables { disarmPollables() }
     self.frame = frame
     mode.state.runs = mode.state.runs &+ 1
     state.currentMode.store(mode.slot, ordering: .relaxed)
-    state.depth.add(1, ordering: .sequentiallyConsistent)
+    // Of a thread's two locked instructions for a run with an empty pass this store is one, and that of the wake-up in `unlink` is the other.
+    state.depth.store(state.depth.load(ordering: .relaxed) &+ 1, ordering: .sequentiallyConsistent)
     // Either a shutdown's barrier is before this, and the run finds it before a callback (`mustEnd`), or the shutdown finds the loop and
     // the run. The fence is for a kernel without barriers, where a loop that is new is found by other words than the depth.
     treadle_system_fence_after_exchange()
@@ -233,17 +231,15 @@ extension Loop {
     self.frame = outer
     state.goingOn = outer?.pointee.isLeft == true ? Loop.left : state.life
     frame.pointee.mode.state.runs = frame.pointee.mode.state.runs &- 1
-    state.depth.subtract(1, ordering: .releasing)
+    state.depth.store(state.depth.load(ordering: .relaxed) &- 1, ordering: .releasing)
     state.currentMode.store(outer?.pointee.mode.slot ?? 0, ordering: .relaxed)
     // A stop that an awaited run has not heeded is for the run around it.
     let isHeeded = frame.pointee.awaited == nil || outer == nil
     let ofThisRun = isHeeded ? LoopState.Stop.innermost | LoopState.Stop.failed : LoopState.Stop.failed
-    // A shutdown's stop is before this update, which then acquires that everything is closed, for `pop`; or it is behind, and the
-    // shutdown sees the depth.
-    state.stop.bitwiseAnd(~ofThisRun, ordering: .acquiring)
-    // Relaxed as in `push`.
+    _ = takeStop(ofThisRun)
+    // Relaxed as in `takeStop`.
     if frame.pointee.outerStop != 0 { state.stop.bitwiseOr(frame.pointee.outerStop, ordering: .relaxed) }
-    // In order as in `push`: what was queued before a wake-up is found.
+    // In order as in `openWakeGate`: what was queued before a wake-up is found.
     let wasWoken = state.wakePending.exchange(frame.pointee.outerWake, ordering: .sequentiallyConsistent) != 0
     state.isWokenByOwner = false
     let wasEverWoken = wasWoken || frame.pointee.wasWoken
@@ -252,6 +248,14 @@ extension Loop {
     if outer != nil { endNestedCalls(frame.pointee.outerCall) }
     Frame.giveBack(frame, to: self)
     return wasWoken
+  }
+
+  /// Takes stops that there are. One that comes at the same time is for the run that is the innermost behind this. Relaxed: the run
+  /// has acquired the stop that it has heeded, and who reads the word later is ordered behind each stop whose update this one follows.
+  @inline(__always)
+  private func takeStop(_ bits: UInt32) -> UInt32 {
+    if state.stop.load(ordering: .relaxed) & bits == 0 { return 0 }
+    return state.stop.bitwiseAnd(~bits, ordering: .relaxed).oldValue & bits
   }
 
   /// A wake-up is for the innermost run (WAKE-1). What was queued for it and that run has not called, in whose mode it may not be
@@ -266,85 +270,5 @@ extension Loop {
   @inline(__always)
   private func noteLeft(wasWoken: Bool) {
     if wasWoken || state.hasLeft { state.hasLeft = hasAnyQueued }
-  }
-
-  // MARK: Ends out of turn
-
-  /// No callback may begin any more: a host's failed, the run is to stop at once, everything was shut down, this is the child of
-  /// a fork, or a client has left a run inside of this one.
-  @inline(__always)
-  func mustEnd(_ frame: Frame.Pointer) -> Bool {
-    let bits = state.stop.load(ordering: .relaxed)
-    if bits & (LoopState.Stop.failed | LoopState.Stop.atOnce) != 0, endsWithinPass(frame, bits) { return true }
-    return treadle_system_open_tag() != state.goingOn
-  }
-
-  /// A stop at once is for the client's runs, and leaves them their Entry and Exit observers.
-  @inline(never)
-  private func endsWithinPass(_ frame: Frame.Pointer, _ bits: UInt32) -> Bool {
-    if bits & LoopState.Stop.failed != 0 { return true }
-    switch frame.pointee.step {
-    case .enter, .entered, .left, .prepare: return false
-    default: return frame.pointee.awaited == nil
-    }
-  }
-
-  /// `LoopState.goingOn` while the innermost run is left between two calls of its host: no tag that there is.
-  static let left = UInt32.max
-
-  /// This is the child of a fork in a callback, and the loop is the parent's: it stays as it is, since other threads' locks
-  /// may be held for ever (RL-11).
-  var isOfParent: Bool { treadle_system_tag() != state.life }
-
-  /// A callback of the run has returned: true in the child of a fork that was made in it. One look before anything else, unless
-  /// everything was shut down, or a run was left inside of the callback, which ends here.
-  @inline(__always)
-  func wasLeftByFork(_ frame: Frame.Pointer) -> Bool {
-    treadle_system_open_tag() != state.goingOn && (isOfParent || endsRunsLeft(inside: frame))
-  }
-
-  @inline(never)
-  private func endsRunsLeft(inside frame: Frame.Pointer) -> Bool {
-    endRunsLeft(inside: frame)
-    return isOfParent
-  }
-
-  /// The innermost run ends so. What it had taken but not handled is put back. True if nobody is told of it any more.
-  func endsAtOnce(_ frame: Frame.Pointer) -> Bool {
-    if isOfParent { return true }
-    if Watch.isListened { abandonedPassEnds(frame) }
-    let failed = state.stop.bitwiseAnd(~LoopState.Stop.failed, ordering: .relaxed).oldValue & LoopState.Stop.failed
-    let isClosed = treadle_system_open_tag() != state.life
-    abandonBatch(frame)
-    if isClosed {
-      frame.pointee.result = Status.closed
-      drainPool(frame)
-    } else if failed == 0 {
-      _ = consumeStop(frame)
-    } else if frame.pointee.result != Status.state {
-      // Of an event that was left to its host it is said already.
-      frame.pointee.result = Status.callback
-    }
-    if frame.pointee.step != .left { frame.pointee.step = .leave }
-    return isClosed
-  }
-
-  /// The thread ends inside its runs (pthread_exit in a callback): they let go of what they hold.
-  func abandonRuns() {
-    while let frame {
-      abandonCallout(frame)
-      frame.pointee.awaited?.abandon()
-      abandonBatch(frame)
-      self.frame = frame.pointee.outer
-      frame.pointee.mode.state.runs = frame.pointee.mode.state.runs &- 1
-      Frame.free(frame)
-    }
-    Frame.freeSpare(of: self)
-    state.currentMode.store(0, ordering: .relaxed)
-    endNestedCalls(CalloutRecord())
-    if state.depth.load(ordering: .relaxed) == 0 { return }
-    state.depth.store(0, ordering: .sequentiallyConsistent)
-    // A shutdown that has closed everything and seen the depth waits for this.
-    if treadle_system_is_closed_now() { Rest.announce() }
   }
 }
