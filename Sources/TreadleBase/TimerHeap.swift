@@ -57,6 +57,15 @@ package struct TimerHeap {
     }
   }
 
+  /// Whether no entry precedes its parent, and `holds` answers true for each entry and its index.
+  package func isInOrder(_ holds: (Entry, Int) -> Bool) -> Bool {
+    let heap = entries.elements
+    for index in 0..<heap.count {
+      if index > 0 && heap[index].precedes(heap[(index &- 1) / 4]) || !holds(heap[index], index) { return false }
+    }
+    return true
+  }
+
   /// Gives every entry a new key.
   package mutating func rekey(_ key: (Entry) -> Int64, moved: (Entry, Int) -> Void) {
     let heap = entries.elements

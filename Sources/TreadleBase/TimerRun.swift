@@ -20,6 +20,16 @@ package struct TimerRun {
   @inline(__always)
   package var first: TimerHeap.Entry? { entries[next] }
 
+  /// Whether those whose turn is to come are in its order, and `holds` answers true for each that was not removed.
+  package func isInOrder(_ holds: (TimerHeap.Entry) -> Bool) -> Bool {
+    let all = entries.elements
+    for index in next..<max(next, all.count) {
+      if index > next && all[index].precedes(all[index &- 1]) { return false }
+      if all[index].slot != 0 && !holds(all[index]) { return false }
+    }
+    return true
+  }
+
   /// All have had their turn.
   package mutating func clear() {
     entries.removeAll()

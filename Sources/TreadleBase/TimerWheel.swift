@@ -24,7 +24,7 @@ package struct TimerWheel {
   /// How many memberships lie in the wheel.
   private var far = 0
   /// For each level, then for each level, index and chain: which slots are used, and the first membership there.
-  private var used: UnsafeMutablePointer<UInt64>
+  private(set) var used: UnsafeMutablePointer<UInt64>
   private var heads: UnsafeMutablePointer<UInt32>
 
   package static func make() -> TimerWheel? {
@@ -218,5 +218,43 @@ package struct TimerWheel {
     for chain in 0..<TimerWheel.chains { TimerMember(slot: chains[chain])?.cell.previous = 0 }
     used[place / 64] |= 1 << UInt64(place & 63)
     far &+= 1
+  }
+
+  // MARK: Invariants
+
+  /// Counts the memberships, and finds their first date. Returns what is broken, in words, or nil.
+  package func brokenInvariant(_ count: inout Int, _ first: inout Int64) -> StaticString? {
+    var served = 0
+    func holds(_ entry: TimerHeap.Entry, _ place: UInt32) -> Bool {
+      served &+= 1
+      first = min(first, entry.key)
+      guard let member = TimerMember(slot: entry.slot) else { return false }
+      return member.due.place == place && member.due.date == entry.key
+    }
+    if !run.isInOrder({ holds($0, TimerCell.Place.run) }) { return "the run of a timer wheel is in order" }
+    if !near.isInOrder({ holds($0, TimerCell.Place.near &+ UInt32(truncatingIfNeeded: $1)) }) {
+      return "the heap of a timer wheel is in order"
+    }
+    count &+= served
+    var linked = 0
+    for place in 0..<TimerWheel.levels &* 64 {
+      let before = linked
+      for chain in 0..<TimerWheel.chains {
+        var (next, previous) = (heads[TimerWheel.chains &* place &+ chain], UInt32(0))
+        while let member = TimerMember(slot: next) {
+          let known = Int(member.due.place &- TimerCell.Place.wheel)
+          if known != place { return "a timer knows its slot of the wheel" }
+          if member.cell.previous != previous { return "a timer is behind the timer before it" }
+          linked &+= 1
+          first = min(first, member.due.date)
+          (previous, next) = (next, member.cell.next)
+        }
+      }
+      let isUsed = used[place &>> 6] & 1 &<< UInt64(place & 63) != 0
+      if isUsed != (linked != before) { return "a slot of the wheel that has timers is marked as used" }
+    }
+    if linked != far { return "the wheel has as many timers as it counts" }
+    count &+= linked
+    return nil
   }
 }

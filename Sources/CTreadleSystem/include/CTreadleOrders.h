@@ -25,6 +25,15 @@ static inline void treadle_system_fence_after_exchange(void) {
 #endif
 }
 
+/* Whether this is the explorer's build, which plays each step. */
+static inline _Bool treadle_system_is_explored(void) {
+#ifdef TREADLE_EXPLORED
+    return 1;
+#else
+    return 0;
+#endif
+}
+
 /* How often a waiter for a gate yields its processor before it lends its priority, and how often it looks at the gate before each
  * yield. In the explorer the holder of a gate may lose its processor for as long as it takes. */
 #ifdef TREADLE_EXPLORED

@@ -215,6 +215,7 @@ extension Loop {
     // As in `push`: a shutdown that is not seen here finds that the run has ended.
     treadle_system_fence_after_exchange()
     if treadle_system_is_closed() { Rest.announce() }
+    if self.frame == nil { checkInvariants() }
     switch result {
     case Status.closed: throw Shutdown.failure
     case Status.callback: throw Failure(Status.callback, "callback", "of a host did not complete")

@@ -11,12 +11,13 @@ import TreadleBase
 struct TimerQueue {
   typealias Place = TimerCell.Place
 
-  private var wheel: TimerWheel
+  private(set) var wheel: TimerWheel
   private var tolerant = TimerHeap()
   /// The memberships of `tolerant` by their latest dates.
-  private var latest = TimerHeap()
+  var latest = TimerHeap()
   private var lastSequence: UInt32 = 0
-  private var asideFirst: UInt32 = 0
+  /// The first of those that lie nowhere, for want of memory, linked.
+  var asideFirst: UInt32 = 0
   /// The date of the next timer that a run has collected but not fired; it lies in no heap meanwhile.
   var collectedDate = Clock.forever
 
@@ -178,6 +179,35 @@ struct TimerQueue {
       member.due.place = Place.none
       requeue(member)
     }
+  }
+
+  // MARK: Invariants
+
+  /// Counts the memberships, and finds their first date. Returns what is broken of their order, in words, or nil.
+  func brokenInvariant(_ count: inout Int, _ first: inout Int64) -> StaticString? {
+    if let broken = wheel.brokenInvariant(&count, &first) { return broken }
+    var (dates, latestDates) = (0, 0)
+    let isAtDate = tolerant.isInOrder { entry, index in
+      guard let member = Item(.timer, slot: entry.slot) else { return false }
+      dates &+= 1
+      first = min(first, entry.key)
+      return member.due.place == Place.tolerant &+ UInt32(truncatingIfNeeded: index) && member.due.date == entry.key
+    }
+    let isAtLatest = latest.isInOrder { entry, index in
+      latestDates &+= 1
+      return Item(.timer, slot: entry.slot)?.due.latest == UInt32(truncatingIfNeeded: index)
+    }
+    if !isAtDate || !isAtLatest { return "a timer with a tolerance knows its place in an ordered heap" }
+    if dates != latestDates { return "a timer with a tolerance is in both heaps" }
+    count &+= dates
+    var next = asideFirst
+    while let member = Item(.timer, slot: next) {
+      if member.due.place != Place.aside { return "a timer that is set aside knows it" }
+      count &+= 1
+      first = min(first, member.due.date)
+      next = member.cell.next
+    }
+    return nil
   }
 
   /// Any queued membership, in no particular order.
