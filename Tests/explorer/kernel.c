@@ -74,12 +74,15 @@ static uint32_t readiness(const struct file *f) {
 }
 static bool reports_once(const struct watched *w) { return w->events & (EPOLLET | EPOLLONESHOT); }
 
+/* A set in a set is ready when a timer in it goes off. */
 int64_t next_timer_of(const void *epoll) {
     const struct file *f = epoll;
     int64_t next = NEVER;
     for (int i = 0; i < WATCHED; i++) {
         const struct file *g = f->list[i].fd >= 0 ? file_of(f->list[i].fd) : NULL;
-        if (g && g->kind == TIMER && f->list[i].is_armed && g->date > world.now && g->date < next) next = g->date;
+        if (!g || !f->list[i].is_armed) continue;
+        int64_t date = g->kind == TIMER ? g->date : g->kind == EPOLL ? next_timer_of(g) : NEVER;
+        if (date > world.now && date < next) next = date;
     }
     return next;
 }

@@ -90,6 +90,7 @@ long socket_accept(int fd) {
     struct message *arrival = f->first;
     if (!arrival) return -EAGAIN;
     if (choose_failure(SHORTAGES, 1)) return -EMFILE;
+    be_told(me(), &f->told);
     int accepted = arrival->passed[0];
     f->first = arrival->next;
     free(arrival);
