@@ -4,30 +4,13 @@
  * counts.c: the calls of calls/functions.c, so many, for bench/run-counts, which counts their instructions.
  *
  *   counts treadle|libffi|direct WORKLOAD COUNT */
+#include "calls/five.c"
 #include "calls/functions.c"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-bool is_quick;
-uint64_t called, checked;
-static uint64_t one = 1;
-static int64_t object = 40;
-struct five_arguments arguments = {&object, -7, 8.0, 1, &one};
-
-int64_t five(void *thing, int64_t count, double weight, int32_t index, void *info) {
-    called++;
-    checked += *(uint64_t *)info;
-    return *(int64_t *)thing + count + (int64_t)weight + index;
-}
-
-void demand(bool holds, const char *what) {
-    if (holds) return;
-    fprintf(stderr, "counts: this does not hold: %s\n", what);
-    exit(1);
-}
-void check(treadle_status status) { demand(status >= 0, treadle_status_name(status)); }
 uint64_t clock_ns(void) { return 0; }
 void tell(const char *figure, double value, const char *unit) { (void)figure, (void)value, (void)unit; }
 

@@ -23,25 +23,8 @@ static const struct workload *const all[] = {function_workloads, loop_workloads,
                                             request_workloads, embedding_workloads, visit_workloads};
 enum { LISTS = sizeof all / sizeof *all };
 
-bool is_quick, is_lived_in;
+bool is_lived_in;
 int first_processor, second_processor;
-uint64_t called, checked;
-static uint64_t one = 1;
-static int64_t object = 40;
-struct five_arguments arguments = {&object, -7, 8.0, 1, &one};
-
-int64_t five(void *thing, int64_t count, double weight, int32_t index, void *info) {
-    called++;
-    checked += *(uint64_t *)info;
-    return *(int64_t *)thing + count + (int64_t)weight + index;
-}
-
-void demand(bool holds, const char *what) {
-    if (holds) return;
-    fprintf(stderr, "calls: this does not hold: %s\n", what);
-    _Exit(1); /* other threads may be at work */
-}
-void check(treadle_status status) { demand(status >= 0, treadle_status_name(status)); }
 
 uint64_t clock_ns(void) {
     struct timespec time;
