@@ -13,7 +13,7 @@ import threading
 import time
 
 import treadle
-from python_host import require, started_worker
+from python_host import await_sleep, require, started_worker
 from python_items import Items
 from python_threads import Threads
 from treadle import Activity, Observer, RunResult, Source, Timer
@@ -108,8 +108,7 @@ def stop_inside() -> None:
 
 def stop_outside() -> None:
     def stop() -> None:
-        while not loop.is_waiting:
-            time.sleep(0)
+        await_sleep(loop)
         loop.stop()
 
     thread = threading.Thread(target=stop)
@@ -175,8 +174,7 @@ def errors() -> None:
 
 def interrupt() -> None:
     def press() -> None:
-        while not loop.is_waiting:
-            time.sleep(0)
+        await_sleep(loop)
         os.kill(os.getpid(), signal.SIGINT)
 
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any, Callable
 
 import treadle
@@ -28,6 +29,12 @@ def started_worker() -> treadle.Thread:
     worker = treadle.Thread(target=lambda: treadle.RunLoop.current().run(when_empty=True), name="worker")
     worker.start_and_wait()
     return worker
+
+
+def await_sleep(loop: treadle.RunLoop) -> None:
+    """Until a loop sleeps, seldom enough that its thread gets the processor and the interpreter's lock meanwhile."""
+    while not loop.is_waiting:
+        time.sleep(0.001)
 
 
 class Case:

@@ -9,7 +9,7 @@ import os
 import threading
 import time
 
-from python_host import Case, refuses, require, started_worker
+from python_host import Case, await_sleep, refuses, require, started_worker
 from treadle import COMMON, DEFAULT, Activity, Error, Events, FileDescriptor, Observer, RunResult, Source, Timer
 
 
@@ -160,8 +160,7 @@ class Items(Case):
 
     def timer_moved(self) -> None:
         def move() -> None:
-            while not self.loop.is_waiting:
-                time.sleep(0)
+            await_sleep(self.loop)
             timer.next_fire = time.monotonic()
 
         timer = self.added(Timer(self.note("t"), delay=1000))
