@@ -88,8 +88,8 @@ ONLY = {
     # Leaks and undefined values, which the sanitizers' ways do not look for: one test for each kind of object, its end, and the
     # failures in the middle of a call.
     "valgrind": (
-        "block closure closure_fault closure_hop closure_pool descriptor discard host host_next invocation invocation_end "
-        "invocation_fault last_resort lock loop message_port message_port_fault mode notification object observer perform "
+        "block closure closure_fault closure_hop closure_pool descriptor host host_next invocation invocation_end "
+        "invocation_fault item_states last_resort lock loop message_port message_port_fault mode notification object observer perform "
         "perform_end plugin pool port port_fault process_fault pull routine routine_fault scope scope_value source thread "
         "thread_dictionary timer"
     ),
