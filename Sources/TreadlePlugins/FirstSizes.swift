@@ -9,5 +9,6 @@ import TreadleBase
 extension treadle_extension_descriptor: GrowingStruct { package static var firstSize: Int { 32 } }
 extension treadle_plugin_description: GrowingStruct { package static var firstSize: Int { 160 } }
 extension treadle_plugin_limits: GrowingStruct { package static var firstSize: Int { 32 } }
+extension treadle_plugin_restart: GrowingStruct { package static var firstSize: Int { 48 } }
 extension treadle_plugin_rights: GrowingStruct { package static var firstSize: Int { 32 } }
 extension treadle_plugin_setting: GrowingStruct { package static var firstSize: Int { 56 } }

@@ -211,6 +211,27 @@ extension Plugin {
     }
   }
 
+  /// The plugin's code asks for a save while it runs. In its host's own process nobody needs that.
+  func checkpoint() throws(Failure) -> Int32 {
+    guard let server = state.pointee.server else { return Status.ignored }
+    guard let save = state.pointee.description.save else { throw failure(Status.notSupported, "has no save") }
+    let mayCall = try PluginRegistry.locked { () throws(Failure) in
+      let phase = state.pointee.phase
+      let isStartingHere = phase == PluginState.Phase.starting && state.pointee.worker == Runtime.threadID
+      return phase == PluginState.Phase.started || isStartingHere && state.pointee.isInitialised
+    }
+    if !mayCall { throw failure(Status.state, "has not started, or has stopped") }
+    let saved = try SavedState.make()
+    defer { SavedState.discard(saved) }
+    try ObjectCall.recorded(0, saved, SavedState.discard) { () throws(Failure) in
+      let status = ClientCall.status(save, state.pointee.instance, unsafeBitCast(Plugin.write, to: UnsafeRawPointer.self), saved)
+      if status < 0 { throw failure(Status.plugin, "has not saved its state", treadle_status_name(status)) }
+      if !saved.pointee.isWhole { throw Failure.noMemory("state") }
+      try server.pointee.keep(saved.pointee.bytes)
+    }
+    return Status.ok
+  }
+
   /// Puts a plugin of the same id in the place of the one that a scope is of, which the caller holds. Its scope, as `load`.
   package static func reload(_ scope: Scope, _ config: treadle_plugin_config, timeout: Int64) throws(Failure) -> Scope {
     if scope.isHere { throw Failure(Status.deadlock, "plugin", "is to be replaced from inside of itself") }

@@ -59,6 +59,7 @@ extension Plugin {
     if config.limits != nil { throw Failure(Status.argument, "limits", text) }
     if config.rights != nil { throw Failure(Status.argument, "rights", text) }
     if config.ended != nil { throw Failure(Status.argument, "ended", text) }
+    if config.restart != nil { throw Failure(Status.argument, "restart", text) }
   }
 
   private static func make(_ config: treadle_plugin_config, _ parts: inout Parts, inPlaceOf old: Plugin?) throws(Failure) -> Scope {

@@ -40,6 +40,7 @@ extension Plugin {
       throw error
     }
     setPhase(PluginState.Phase.started)
+    state.pointee.isolated?.restartIfEnded()
     return true
   }
 

@@ -62,6 +62,8 @@ package struct PluginState {
   var heir: UnsafeMutablePointer<SavedState>?
   /// Lock. What its code has said last of a failure.
   var reason: PluginReason
+  /// In the process of an isolated plugin: what its host is reached by. Constant from the load on.
+  var server: UnsafeMutablePointer<IsolatedServer>? = nil
 }
 
 /// What a plugin hands over to the one that takes its place. It has two owners, who know by the lock which is the last.
@@ -79,6 +81,13 @@ package struct SavedState {
     let saved = memory.bindMemory(to: SavedState.self, capacity: 1)
     saved.initialize(to: SavedState())
     return saved
+  }
+
+  /// Of the only owner.
+  static let discard: ObjectCall.Abandon = { memory in
+    let saved = memory.assumingMemoryBound(to: SavedState.self)
+    saved.pointee.bytes.free()
+    treadle_system_free(saved)
   }
 
   static func letGo(_ saved: Pointer) {

@@ -56,7 +56,7 @@ package struct GivenHost {
       struct_size: MemoryLayout<treadle_plugin_host>.size, abi: abi, behaviour: behaviour, name: given.pointee.name,
       version: given.pointee.version, plugin: OpaquePointer(bitPattern: scope.handle.bits),
       table: libtreadle_plugin_table().map { OpaquePointer($0) }, get_extension: getExtension, copy_setting: copySetting, log: log,
-      path: path, fail: fail, stopped: stopped)
+      path: path, fail: fail, stopped: stopped, checkpoint: checkpoint)
   }
 
   /// Nothing of the plugin can call any more.
@@ -123,6 +123,17 @@ package struct GivenHost {
 
   private static let stopped: @convention(c) (UnsafePointer<treadle_plugin_host>?) -> Void = { host in
     try? during(host) { plugin throws(Failure) in try plugin.endStop() }
+  }
+
+  private static let checkpoint: @convention(c) (UnsafePointer<treadle_plugin_host>?) -> treadle_status = { host in
+    do throws(Failure) {
+      var status = Status.ok
+      try during(host) { plugin throws(Failure) in status = try plugin.checkpoint() }
+      return status
+    } catch {
+      LastError.record(error, in: "checkpoint")
+      return error.status
+    }
   }
 }
 

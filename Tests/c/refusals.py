@@ -233,7 +233,7 @@ FINE_MEMBERS = set(
     .split()
 ) | {
     "closure_config.default_result", "plugin_config.query", "plugin_config.extensions", "plugin_config.loop", "plugin_config.limits",
-    "plugin_config.rights", "plugin_config.ended", "thread_config.fn", "pull.mode", "pull.timeout_ns", "pull.count",
+    "plugin_config.rights", "plugin_config.ended", "plugin_config.restart", "thread_config.fn", "pull.mode", "pull.timeout_ns", "pull.count",
 }  # fmt: skip
 # What a function does not look at, or has no use for.
 NOT_READ = {("treadle_perform_cancel", member) for member in "fn modes mode_count delay_ns flags".split()} | {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright the Treadle authors
  *
- * isolated.c: does at each of its functions what the setting "what" says of that function, as "start:segv": for tests of plugins in
- * processes of their own. It tells of its steps by the log, and uses its process's main loop. */
+ * isolated.c: does at each of its functions what the setting "what" says of that function, as "start:segv" or, of two, "start:pid
+ * set:checkpoint": for tests of plugins in processes of their own. It tells of its steps by the log, and uses its process's main loop. */
 #include <treadle.h>
 #include <treadle/plugin.h>
 
@@ -46,8 +46,10 @@ static treadle_status act(const char *step) {
     host->log(host, 2, line);
     if (host->copy_setting(host, "what", what, sizeof what, &length) != TREADLE_OK) return TREADLE_E_PLUGIN;
     size_t size = strlen(step);
-    if (strncmp(what, step, size) != 0 || what[size] != ':') return TREADLE_OK;
-    const char *deed = what + size + 1;
+    char *rest = what, *word;
+    while ((word = strsep(&rest, " ")) && (strncmp(word, step, size) != 0 || word[size] != ':')) {}
+    if (!word) return TREADLE_OK;
+    const char *deed = word + size + 1;
     if (strcmp(deed, "segv") == 0) *(volatile int *)(uintptr_t)8 = 1;
     if (strcmp(deed, "abort") == 0) abort();
     if (strcmp(deed, "overflow") == 0) overflow((char[2]){0});
@@ -61,6 +63,7 @@ static treadle_status act(const char *step) {
         pthread_create(&thread, NULL, die_on_a_thread, NULL);
         for (;;) pause();
     }
+    if (strcmp(deed, "checkpoint") == 0) return host->checkpoint(host);
     if (strcmp(deed, "pid") == 0) {
         snprintf(line, sizeof line, "pid %d", (int)getpid());
         host->log(host, 2, line);

@@ -218,9 +218,27 @@ typedef struct treadle_plugin_ending {
                          * any other by a fault */
 } treadle_plugin_ending;
 
-/** Called when the process of an isolated plugin has ended while the plugin was not being closed; at most once. The plugin is not
- *  closed by that: close it. [callback] on the loop of treadle_plugin_config, or on a thread that waits for the process. Since 1.0. */
+/** Called when a process of an isolated plugin has ended while the plugin was not being closed: once for each process. The plugin is not
+ *  closed by that: close it, unless it is restarted. [callback] on the loop of treadle_plugin_config, or on a thread that waits for the
+ *  process. Since 1.0. */
 typedef void (*treadle_plugin_ended_fn)(void *info, treadle_plugin plugin, const treadle_plugin_ending *ending);
+
+/** Restarts of an isolated plugin that has started and whose process has ended (PLUG-11): behind a pause another process loads the same file, and
+ *  initialises and starts the plugin with the settings as they are then and the state that was saved last (host->checkpoint), or else the
+ *  one that its first start had. This happens on treadle_plugin_config.loop, which must be run, and which runs in the mode
+ *  TreadlePluginCall meanwhile. Until then calls of the plugin return TREADLE_E_PLUGIN, and the last error names the pause; a close
+ *  ends it. Extensions stay valid, and call the new process; its tokens are refused, and callbacks that it has kept are over (they do
+ *  nothing) when ended has been called. A restart that fails counts as an end, and is followed by the next. Since 1.0. */
+typedef struct treadle_plugin_restart {
+    size_t struct_size;       /* sizeof(treadle_plugin_restart) */
+    uint32_t most;            /* how many restarts may be in within_ns, 0 to 65,535: the plugin stays ended when there is one more */
+    uint32_t reserved;        /* 0 */
+    int64_t within_ns;        /* above 0; TREADLE_FOREVER: since the load */
+    int64_t first_pause_ns;   /* 0 or more: the pause before the first restart in that time; each further one is twice as long */
+    int64_t longest_pause_ns; /* but at most this; 0: no longer than first_pause_ns */
+    int64_t timeout_ns;       /* how long its load, and then its start, may take, or it is killed and the restart has failed; 0: 10 seconds;
+                               * TREADLE_FOREVER: no limit */
+} treadle_plugin_restart;
 
 /** The configuration of a load. Since 1.0. */
 typedef struct treadle_plugin_config {
@@ -244,6 +262,7 @@ typedef struct treadle_plugin_config {
     const treadle_plugin_limits *limits; /* of an isolated plugin; NULL: none */
     const treadle_plugin_rights *rights; /* of an isolated plugin; NULL: those of the program's user */
     treadle_plugin_ended_fn ended;       /* of an isolated plugin; may be NULL */
+    const treadle_plugin_restart *restart; /* of an isolated plugin, whose process is started again when it has ended; NULL: it is not */
 } treadle_plugin_config;
 
 /** Loads a plugin without starting it: only the library's constructors and the query function run. The file that is checked is
@@ -269,7 +288,8 @@ typedef struct treadle_plugin_config {
  *  that this host does not support, a plugin that was built without TREADLE_PLUGIN; TREADLE_E_EXISTS for an id that is loaded
  *  already; TREADLE_E_NOT_FOUND for a setting that it does not have; TREADLE_E_ARG for a setting without a value or with one
  *  that its type does not allow, for NULL, a bad struct_size, none or both of path and query, a host_name or host_version that
- *  is not UTF-8, unknown flags, a loop, limits, rights or ended for a plugin that is not isolated; TREADLE_E_NOT_SUPPORTED for
+ *  is not UTF-8, unknown flags, a loop, limits, rights, ended or restart for a plugin that is not isolated, a restart with values
+ *  outside of their ranges; TREADLE_E_NOT_SUPPORTED for
  *  rights that this kernel cannot limit; TREADLE_E_TOO_NEW; TREADLE_E_SYSTEM if the file does not exist; TREADLE_E_CLOSED as
  *  treadle_scope_create; TREADLE_E_NOMEM. The last error names the symbol, the version, the key. Since 1.0. */
 TREADLE_API TREADLE_HOST_ONLY treadle_status treadle_plugin_load(const treadle_plugin_config *config, treadle_plugin *out_plugin);
@@ -387,6 +407,13 @@ struct treadle_plugin_host {
     void (*fail)(const treadle_plugin_host *host, const char *text);
     /* Reports the end of a stop that returns, or has returned, TREADLE_DEFERRED. Any thread. No effect at any other time. */
     void (*stopped)(const treadle_plugin_host *host);
+    /* Saves the plugin's state while it runs (PLUG-11): calls its save on the calling thread, between start and stop; in start behind init.
+     * When it has returned, the host has the state: a process that is started in the place of this one begins with it, and so does a
+     * successor if this process is lost before its end. The last one counts. Waits for treadle_plugin_config.loop. TREADLE_IGNORED, without a
+     * save, for a plugin that is not isolated. Errors: TREADLE_E_NOT_SUPPORTED without a save; TREADLE_E_STATE at any other time;
+     * TREADLE_E_PLUGIN if save fails; TREADLE_E_CLOSED if the host has gone; TREADLE_E_NOMEM. Where struct_size ends before it, the host
+     * has none. */
+    treadle_status (*checkpoint)(const treadle_plugin_host *host);
 };
 
 #ifdef TREADLE_PLUGIN

@@ -69,7 +69,7 @@ FIRST_SIZES = {
     "TreadlePlugins": treadle_headers.ROOT / "Sources/TreadlePlugins/FirstSizes.swift",
 }
 OF_PLUGINS = {
-    "treadle_extension_descriptor", "treadle_plugin_description", "treadle_plugin_limits", "treadle_plugin_rights", "treadle_plugin_setting",
+    "treadle_extension_descriptor", "treadle_plugin_description", "treadle_plugin_limits", "treadle_plugin_restart", "treadle_plugin_rights", "treadle_plugin_setting",
 }  # fmt: skip
 FIRST_SIZE = re.compile(r"extension (\w+): .*firstSize: Int \{ (\d+) \}")
 

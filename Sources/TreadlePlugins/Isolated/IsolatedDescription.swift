@@ -10,6 +10,7 @@ struct IsolatedDescription {
   private(set) var known = treadle_plugin_description()
   private(set) var has: UInt64 = 0
   private var texts: UnsafeMutableRawPointer?
+  private var size = 0
   private var pointers = Buffer<UnsafePointer<CChar>?>()
   private var settings = Buffer<treadle_plugin_setting>()
 
@@ -49,6 +50,7 @@ struct IsolatedDescription {
   mutating func read(_ answer: UnsafeRawBufferPointer) throws(Failure) {
     guard let memory = treadle_system_allocate(max(answer.count, 1)) else { throw Failure.noMemory("plugin") }
     texts = memory
+    size = answer.count
     if let start = answer.baseAddress { memcpy(memory, start, answer.count) }
     var frame = FrameReader(memory, answer.count)
     known.struct_size = MemoryLayout<treadle_plugin_description>.size
@@ -81,6 +83,13 @@ struct IsolatedDescription {
     known.provided = list(provided)
     known.setting_count = UInt32(truncatingIfNeeded: count)
     known.settings = UnsafePointer(settings.elements.baseAddress)
+  }
+
+  /// Whether a process tells the same that this was read from.
+  func isSame(as answer: UnsafeRawBufferPointer) -> Bool {
+    guard let texts, answer.count == size else { return false }
+    guard let start = answer.baseAddress else { return true }
+    return memcmp(texts, start, size) == 0
   }
 
   /// The index of its first pointer.

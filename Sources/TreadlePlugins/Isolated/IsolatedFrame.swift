@@ -15,6 +15,8 @@ enum IsolatedFrame {
   static let callback: Int32 = 6
   /// Of the host: an extension of the plugin's. Of the plugin's process: one that the host has for it.
   static let find: Int32 = 7
+  /// Of the plugin's process: the state that the plugin saves while it runs.
+  static let checkpoint: Int32 = 8
   /// Of the plugin's process: a line for the log.
   static let log: Int32 = 16
 

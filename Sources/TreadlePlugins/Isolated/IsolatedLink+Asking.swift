@@ -125,8 +125,12 @@ extension IsolatedLink {
 
   /// The other side is there.
   func demandThere(_ peer: LinkPeer, _ question: UnsafePointer<CChar>) throws(Failure) {
+    let id = state.pointee.owner?.state.pointee.description.known.id
+    if let owner = state.pointee.owner, owner.isInPause(peer.process) {
+      throw IsolatedPlugin.pauseFailure(during: question, id)
+    }
     if peer.asking != 0 { return }
-    LastError.detail(question, state.pointee.owner?.state.pointee.description.known.id)
+    LastError.detail(question, id)
     throw LinkPeer.lostFailure
   }
 

@@ -185,6 +185,21 @@ extension IsolatedLink {
 
   // MARK: The end
 
+  /// Callbacks of a process that has ended are over.
+  func forgetHeard(_ serial: UInt32) {
+    while true {
+      let found: UInt? = locking {
+        for (index, heard) in state.pointee.heard.elements.enumerated() where heard.serial == serial {
+          state.pointee.heard.remove(index)
+          return heard.closure
+        }
+        return nil
+      }
+      guard let found else { return }
+      RemoteFunction.retire(found)
+    }
+  }
+
   /// Nothing is called by way of it any more.
   func end() {
     var heard = Buffer<HeardCallback>()

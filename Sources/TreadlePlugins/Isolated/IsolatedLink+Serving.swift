@@ -71,7 +71,7 @@ extension IsolatedLink {
       ExtensionType.free(type)
       throw IsolatedPlugin.brokenFailure
     }
-    let proxy = try ExtensionProxy.make(self, type, UInt32(export))
+    let proxy = try ExtensionProxy.make(self, type, UInt32(export), peer.serial)
     if let known = self.proxy(name) {
       ExtensionProxy.end(proxy)
       _ = locking { state.pointee.proxies.append(proxy) }
@@ -87,6 +87,30 @@ extension IsolatedLink {
     ExtensionProxy.end(proxy)
     ExtensionProxy.free(proxy)
     throw isLate ? LinkPeer.lostFailure : Failure.noMemory("extension")
+  }
+
+  /// The number that an extension has in a process, which is asked if another one has ended since.
+  func number(of proxy: ExtensionProxy.Pointer, _ peer: LinkPeer) throws(Failure) -> UInt64 {
+    let known: UInt32? = locking { proxy.pointee.serial == peer.serial ? proxy.pointee.export : nil }
+    if let known { return UInt64(known) }
+    guard let name = proxy.pointee.type.pointee.name else { throw IsolatedPlugin.brokenFailure }
+    var number: UInt64 = 0
+    var frame = FrameWriter()
+    defer { frame.free() }
+    frame.header()
+    frame.text(name)
+    try ask(peer, IsolatedFrame.find, &frame, name) { reader, _ throws(Failure) in
+      let isThere = reader.number() != 0
+      number = reader.number()
+      let bytes = reader.bytes()
+      if reader.isBroken || !isThere || number > UInt64(UInt32.max) { throw IsolatedPlugin.brokenFailure }
+      try ExtensionSource.bytes(proxy.pointee.type.pointee.given).demandSame(bytes, name)
+    }
+    locking {
+      proxy.pointee.export = UInt32(truncatingIfNeeded: number)
+      proxy.pointee.serial = peer.serial
+    }
+    return number
   }
 
   private struct Callee {

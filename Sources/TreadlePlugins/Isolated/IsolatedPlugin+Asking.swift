@@ -26,13 +26,22 @@ extension IsolatedPlugin {
   ) throws(Failure) {
     let question = UnsafeRawPointer(question.utf8Start).assumingMemoryBound(to: CChar.self)
     try withProcess { process throws(Failure) in
-      guard let link = state.pointee.link, let process else {
+      guard let process else {
         LastError.detail(question, state.pointee.description.known.id)
         throw LinkPeer.lostFailure
       }
-      try process.attending { () throws(Failure) in
-        try link.ask(process.peer, id, &frame, question, timeout: timeout, body)
-      }
+      try ask(process, id, &frame, question, timeout: timeout, body)
+    }
+  }
+
+  /// The same of a process that may not be the plugin's yet.
+  func ask(
+    _ process: IsolatedProcess, _ id: Int32, _ frame: inout FrameWriter, _ question: UnsafePointer<CChar>, timeout: Int64,
+    _ body: (inout FrameReader, UnsafeRawBufferPointer) throws(Failure) -> Void
+  ) throws(Failure) {
+    guard let link = state.pointee.link else { throw LinkPeer.lostFailure }
+    try process.attending { () throws(Failure) in
+      try link.ask(process.peer, id, &frame, question, timeout: timeout, body)
     }
   }
 
@@ -45,6 +54,7 @@ extension IsolatedPlugin {
       tell(0, reason)
       tellEnded(ending, reason)
     }
+    restartLater(after: process)
   }
 
   private func tellEnded(_ ending: treadle_system_ending, _ reason: UnsafePointer<CChar>) {
@@ -68,9 +78,11 @@ extension IsolatedPlugin {
 
   /// What of it is no call of a function.
   static let serve: IsolatedLink.Serve = { info, id, frame, answer throws(Failure) in
-    guard id == IsolatedFrame.find, let isolated = IsolatedPlugin.of(info), let scope = isolated.state.pointee.scope,
+    guard let isolated = IsolatedPlugin.of(info), let scope = isolated.state.pointee.scope,
       let link = isolated.state.pointee.link
     else { throw IsolatedPlugin.brokenFailure }
+    if id == IsolatedFrame.checkpoint { return try isolated.keepCheckpoint(&frame) }
+    if id != IsolatedFrame.find { throw IsolatedPlugin.brokenFailure }
     guard let name = frame.text() else { throw IsolatedPlugin.brokenFailure }
     try scope.calling(isWatched: true, evenClosing: true) { () throws(Failure) in
       let plugin = try PluginRegistry.locked { () throws(Failure) in PluginRegistry.find(scope) }

@@ -8,9 +8,10 @@ import TreadleBase
 
 /// The functions of the description of an isolated plugin: each asks the process.
 extension IsolatedPlugin {
-  func askToLoad(_ config: treadle_plugin_config) throws(Failure) {
+  /// What each process of the plugin is told to load.
+  func writeLoad(_ config: treadle_plugin_config) throws(Failure) {
     var frame = FrameWriter()
-    defer { frame.free() }
+    defer { state.pointee.loading = frame }
     frame.header()
     frame.text(config.path)
     frame.number(UInt64(config.flags & UInt32(TREADLE_PLUGIN_LOAD_WRITABLE)))
@@ -19,8 +20,21 @@ extension IsolatedPlugin {
     // Keys and values by turns: a list, but for a value that is missing, which the process would not tell from the end.
     frame.list(config.settings)
     try IsolatedConfinement.write(config, to: &frame)
-    try ask(IsolatedFrame.load, &frame, Question.load) { _, rest throws(Failure) in
+  }
+
+  func askToLoad() throws(Failure) {
+    try ask(IsolatedFrame.load, &state.pointee.loading, Question.load) { _, rest throws(Failure) in
       try state.pointee.description.read(rest)
+    }
+  }
+
+  /// In another process: what the program knows of the plugin stays true.
+  func askToLoad(_ process: IsolatedProcess, again timeout: Int64) throws(Failure) {
+    let question = UnsafeRawPointer(Question.load.utf8Start).assumingMemoryBound(to: CChar.self)
+    try ask(process, IsolatedFrame.load, &state.pointee.loading, question, timeout: timeout) { _, rest throws(Failure) in
+      if state.pointee.description.isSame(as: rest) { return }
+      LastError.detail(state.pointee.description.known.id)
+      throw Failure(Status.plugin, "plugin", "has a file with another description than at its load")
     }
   }
 
@@ -77,9 +91,26 @@ extension IsolatedPlugin {
 
   private static let restore: @convention(c) (UnsafeMutableRawPointer?, UnsafeRawPointer?, Int) -> treadle_status = {
     instance, bytes, size in
-    guard let plugin = of(instance) else { return Status.argument }
-    return plugin.keep(&plugin.state.pointee.restored, UnsafeRawBufferPointer(start: bytes, count: size))
-      ? Status.ok : Status.noMemory
+    guard let plugin = of(instance), let link = plugin.state.pointee.link else { return Status.argument }
+    return link.locking {
+      plugin.state.pointee.hasRestored = size > 0
+      return plugin.keep(&plugin.state.pointee.restored, UnsafeRawBufferPointer(start: bytes, count: size))
+        ? Status.ok : Status.noMemory
+    }
+  }
+
+  /// The state that the plugin has saved while it runs. The last one stays if there is no memory.
+  func keepCheckpoint(_ frame: inout FrameReader) throws(Failure) {
+    let bytes = frame.bytes()
+    guard let link = state.pointee.link, !frame.isBroken else { throw IsolatedPlugin.brokenFailure }
+    var room = Buffer<UInt8>()
+    if !keep(&room, bytes) { throw Failure.noMemory("state") }
+    link.locking {
+      swap(&room, &state.pointee.restored)
+      state.pointee.hasRestored = true
+      state.pointee.hasCheckpoint = true
+    }
+    room.free()
   }
 
   private func keep(_ room: inout Buffer<UInt8>, _ bytes: UnsafeRawBufferPointer) -> Bool {
@@ -92,15 +123,25 @@ extension IsolatedPlugin {
   private static let start: @convention(c) (UnsafeMutableRawPointer?) -> treadle_status = { instance in
     guard let plugin = of(instance) else { return Status.argument }
     return plugin.answer { () throws(Failure) in
-      var frame = FrameWriter()
-      defer { frame.free() }
-      frame.header()
-      let restored = plugin.state.pointee.restored.elements
-      frame.number(UInt64(restored.isEmpty ? 0 : 1))
-      frame.bytes(restored.baseAddress, restored.count)
-      try plugin.writeSettings(to: &frame)
-      try plugin.ask(IsolatedFrame.start, &frame, Question.start)
+      try plugin.withProcess { process throws(Failure) in
+        guard let process else { throw LinkPeer.lostFailure }
+        try plugin.askToStart(process, timeout: Clock.forever)
+      }
     }
+  }
+
+  func askToStart(_ process: IsolatedProcess, timeout: Int64) throws(Failure) {
+    let question = UnsafeRawPointer(Question.start.utf8Start).assumingMemoryBound(to: CChar.self)
+    var frame = FrameWriter()
+    defer { frame.free() }
+    frame.header()
+    state.pointee.link?.locking {
+      let restored = state.pointee.restored.elements
+      frame.number(UInt64(state.pointee.hasRestored ? 1 : 0))
+      frame.bytes(restored.baseAddress, restored.count)
+    }
+    try writeSettings(to: &frame)
+    try ask(process, IsolatedFrame.start, &frame, question, timeout: timeout) { _, _ throws(Failure) in }
   }
 
   /// The settings as they are in the host, where they may have been changed since the load.
@@ -138,7 +179,8 @@ extension IsolatedPlugin {
 
   private static let stop: @convention(c) (UnsafeMutableRawPointer?, Int64) -> treadle_status = { instance, timeout in
     guard let plugin = of(instance) else { return Status.argument }
-    plugin.state.pointee.isClosing.store(1, ordering: .releasing)
+    // In the pause there is nothing to be stopped.
+    if plugin.endRestarts() { return Status.ok }
     return plugin.state.pointee.link?.stopLater(timeout) == true ? Status.deferred : plugin.askToClose(timeout)
   }
 
@@ -156,6 +198,7 @@ extension IsolatedPlugin {
           let hasSaved = reader.number() != 0
           let saved = reader.bytes()
           if hasSaved && !keep(&state.pointee.saved, saved) { throw Failure.noMemory("plugin") }
+          state.pointee.hasAnsweredClose = true
           state.pointee.hasSaved = hasSaved
         }
       } catch {
@@ -194,8 +237,11 @@ extension IsolatedPlugin {
   private static let save:
     @convention(c) (UnsafeMutableRawPointer?, treadle_plugin_write_fn?, UnsafeMutableRawPointer?) -> treadle_status = {
       instance, write, sink in
-      guard let plugin = of(instance), plugin.state.pointee.hasSaved else { return Status.state }
-      let saved = plugin.state.pointee.saved.elements
+      guard let plugin = of(instance) else { return Status.state }
+      // Of a process that was lost: the state that it saved last.
+      let isLost = !plugin.state.pointee.hasAnsweredClose && plugin.state.pointee.hasCheckpoint
+      if !plugin.state.pointee.hasSaved && !isLost { return Status.state }
+      let saved = isLost ? plugin.state.pointee.restored.elements : plugin.state.pointee.saved.elements
       write?(sink, saved.baseAddress, saved.count)
       return Status.ok
     }

@@ -27,8 +27,10 @@ struct IsolatedPlugin {
     plugin.state.initialize(
       to: IsolatedState(PluginTeller(log: config.log, info: config.info, handle: 0), config.ended))
     do throws(Failure) {
+      if let restart = config.restart { plugin.state.pointee.restart.plan = try RestartPlan.read(restart) }
+      try plugin.writeLoad(config)
       try plugin.begin(config.loop.map { UInt(bitPattern: $0) })
-      try plugin.askToLoad(config)
+      try plugin.askToLoad()
       return plugin
     } catch {
       plugin.close()
@@ -43,6 +45,8 @@ struct IsolatedPlugin {
     state.pointee.description.free()
     state.pointee.saved.free()
     state.pointee.restored.free()
+    state.pointee.loading.free()
+    state.pointee.restart.free()
     state.pointee.link?.free()
     state.pointee.scope?.letGo()
     treadle_system_free(state)
@@ -78,7 +82,7 @@ struct IsolatedPlugin {
   /// Ends the process, if it has not ended, and all that is known of it; nothing is received from it any more. The
   /// process is killed, unless it ends before a date.
   func close(until: Int64 = 0) {
-    state.pointee.isClosing.store(1, ordering: .releasing)
+    endRestarts()
     guard let link = state.pointee.link else { return }
     let process = link.locking {
       defer {
@@ -130,8 +134,16 @@ struct IsolatedState: ~Copyable {
   /// The state that it has saved at its end.
   var saved = Buffer<UInt8>()
   var hasSaved = false
-  /// What is given to the next start: of the one whose place it takes.
+  /// The process has answered to its close, so what it has not saved is not to be kept.
+  var hasAnsweredClose = false
+  /// Lock. What is given to the next start: of the one whose place it takes, or what it has saved while it runs.
   var restored = Buffer<UInt8>()
+  var hasRestored = false
+  /// Lock. That is its own.
+  var hasCheckpoint = false
+  /// What a process is told to load. Constant from the load on.
+  var loading = FrameWriter()
+  var restart = RestartState()
   let ended: treadle_plugin_ended_fn?
   /// 1: the end of the process is the host's doing.
   let isClosing = Atomic<UInt32>(0)

@@ -253,7 +253,7 @@ struct ProcessState: ~Copyable {
   /// Lock. How it has ended, once a thread has read that.
   var ending = treadle_system_ending()
   var hasEnding = false
-  /// Lock. Its end was seen.
+  /// Lock. Its end was told.
   var isNoticed = false
 
   init(_ plugin: IsolatedPlugin) {

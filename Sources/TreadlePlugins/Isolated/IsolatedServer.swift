@@ -115,7 +115,9 @@ package struct IsolatedServer {
     loaded.holdAgain()
     scope = loaded
     link?.state.pointee.scope = loaded
+    let server = withUnsafeMutablePointer(to: &self) { $0 }
     try PluginRegistry.using(loaded.handle.bits) { plugin throws(Failure) in
+      plugin.state.pointee.server = server
       IsolatedDescription.write(plugin.state.pointee.description, to: &answer)
     }
   }
@@ -174,6 +176,20 @@ package struct IsolatedServer {
       LastError.withDetail { log(1, $0) }
     }
     return found
+  }
+
+  /// The plugin's state, which the host has when this returns. Any thread.
+  func keep(_ saved: Buffer<UInt8>) throws(Failure) {
+    guard let link else { throw Failure(Status.closed, "host", "has gone") }
+    let question: StaticString = "in its checkpoint"
+    var frame = FrameWriter()
+    defer { frame.free() }
+    frame.header()
+    frame.bytes(saved.elements.baseAddress, saved.count)
+    try link.withPeer { peer throws(Failure) in
+      let question = UnsafeRawPointer(question.utf8Start).assumingMemoryBound(to: CChar.self)
+      try link.ask(peer, IsolatedFrame.checkpoint, &frame, question)
+    }
   }
 
   /// Behind it the process ends, whatever has come of it.

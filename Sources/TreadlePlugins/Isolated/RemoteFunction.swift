@@ -12,15 +12,18 @@ import TreadlePorts
 struct RemoteFunction: BitwiseCopyable {
   let link: IsolatedLink
   let function: ExtensionFunction.Pointer
-  /// Whether it is of an extension, or a callback; and which.
+  /// Whether it is of an extension, or a callback; and which: of an extension, the index of the function.
   let frame: Int32
   let target: UInt64
+  /// Of an extension; lives as long as the link.
+  let proxy: ExtensionProxy.Pointer?
   /// Of a callback, whose process is held; nil: the other side as it is at each call.
   let peer: LinkPeer?
 
   /// A closure for one, which `retire` ends, and its function pointer. It holds the link's owner.
   static func make(
-    _ link: IsolatedLink, _ function: ExtensionFunction.Pointer, _ frame: Int32, _ target: UInt64, of peer: LinkPeer?
+    _ link: IsolatedLink, _ function: ExtensionFunction.Pointer, _ frame: Int32, _ target: UInt64, of peer: LinkPeer?,
+    proxy: ExtensionProxy.Pointer? = nil
   ) throws(Failure) -> (closure: UInt, code: UnsafeMutableRawPointer?) {
     guard let memory = treadle_system_allocate(MemoryLayout<RemoteFunction>.size) else {
       throw Failure.noMemory("extension")
@@ -28,7 +31,8 @@ struct RemoteFunction: BitwiseCopyable {
     link.hold()
     peer?.process?.hold()
     memory.bindMemory(to: RemoteFunction.self, capacity: 1)
-      .initialize(to: RemoteFunction(link: link, function: function, frame: frame, target: target, peer: peer))
+      .initialize(
+        to: RemoteFunction(link: link, function: function, frame: frame, target: target, proxy: proxy, peer: peer))
     do throws(Failure) {
       let handler = ClosureHandler(handle, info: memory, destroy: destroy)
       var plan = ClosurePlan(function.pointee.portable.closureType, handler)
@@ -108,6 +112,7 @@ struct RemoteFunction: BitwiseCopyable {
       treadle_system_free(given.memory)
     }
     for index in 0..<count { try take(index, arguments, &given, peer.serial) }
+    let target = try proxy.map { proxy throws(Failure) in try link.number(of: proxy, peer) << 32 | self.target } ?? self.target
     let values = UnsafeBufferPointer(start: given.values, count: count)
     var at: Int?
     let size = try portable.measure(values, at: &at)
@@ -205,9 +210,14 @@ struct ExtensionProxy {
   /// What clients get.
   let codes: UnsafeMutablePointer<UnsafeMutableRawPointer?>
   let closures: UnsafeMutablePointer<UInt>
+  /// Lock. Its number in a process, by the serial of that.
+  var export: UInt32
+  var serial: UInt32
 
   /// The type is this function's.
-  static func make(_ link: IsolatedLink, _ type: ExtensionType.Pointer, _ export: UInt32) throws(Failure) -> Pointer {
+  static func make(_ link: IsolatedLink, _ type: ExtensionType.Pointer, _ export: UInt32, _ serial: UInt32) throws(Failure)
+    -> Pointer
+  {
     let count = type.pointee.functions.count
     let head = MemoryLayout<ExtensionProxy>.stride
     guard let memory = treadle_system_allocate(head &+ count &* 16) else {
@@ -218,11 +228,11 @@ struct ExtensionProxy {
     let codes = (memory + head).bindMemory(to: UnsafeMutableRawPointer?.self, capacity: count)
     let closures = (memory + head + count &* 8).bindMemory(to: UInt.self, capacity: count)
     let proxy = memory.bindMemory(to: ExtensionProxy.self, capacity: 1)
-    proxy.initialize(to: ExtensionProxy(type: type, codes: codes, closures: closures))
+    proxy.initialize(to: ExtensionProxy(type: type, codes: codes, closures: closures, export: export, serial: serial))
     do throws(Failure) {
       for index in 0..<count {
         guard let function = type.pointee.functions[index] else { continue }
-        let made = try RemoteFunction.make(link, function, IsolatedFrame.call, UInt64(export) << 32 | UInt64(index), of: nil)
+        let made = try RemoteFunction.make(link, function, IsolatedFrame.call, UInt64(index), of: nil, proxy: proxy)
         closures[index] = made.closure
         codes[index] = made.code
       }

@@ -815,6 +815,18 @@ class treadle_plugin_ending(Structure):
 treadle_plugin_ended_fn = CFUNCTYPE(None, c_void_p, c_void_p, POINTER(treadle_plugin_ending))
 
 
+class treadle_plugin_restart(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("most", c_uint32),
+        ("reserved", c_uint32),
+        ("within_ns", c_int64),
+        ("first_pause_ns", c_int64),
+        ("longest_pause_ns", c_int64),
+        ("timeout_ns", c_int64),
+    ]
+
+
 class treadle_plugin_config(Structure):
     _fields_ = [
         ("struct_size", c_size_t),
@@ -833,6 +845,7 @@ class treadle_plugin_config(Structure):
         ("limits", POINTER(treadle_plugin_limits)),
         ("rights", POINTER(treadle_plugin_rights)),
         ("ended", treadle_plugin_ended_fn),
+        ("restart", POINTER(treadle_plugin_restart)),
     ]
 
 
