@@ -26,10 +26,9 @@ if(TREADLE_RUNTIME STREQUAL "static")
 endif()
 
 file(GLOB_RECURSE treadle_sources CONFIGURE_DEPENDS
-  "${CMAKE_CURRENT_SOURCE_DIR}/Sources/*" "${CMAKE_CURRENT_SOURCE_DIR}/include/*")
+  "${CMAKE_CURRENT_SOURCE_DIR}/Sources/*" "${CMAKE_CURRENT_SOURCE_DIR}/include/*" "${CMAKE_CURRENT_SOURCE_DIR}/host/process/*")
 list(APPEND treadle_sources
   "${CMAKE_CURRENT_SOURCE_DIR}/Package.swift"
-  "${CMAKE_CURRENT_SOURCE_DIR}/host/process/plugin-process.c"
   "${CMAKE_CURRENT_SOURCE_DIR}/scripts/build-archive"
   "${CMAKE_CURRENT_SOURCE_DIR}/scripts/clean-stale"
   "${CMAKE_CURRENT_SOURCE_DIR}/scripts/build-library"

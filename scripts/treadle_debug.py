@@ -47,7 +47,7 @@ def build_debug(
     link.symlink_to(library.name)
     # Isolated plugins run in this program, which the library finds beside itself.
     process = output / "treadle-plugin-process"
-    source = ROOT / "host/process/plugin-process.c"
-    command = [str(swift / "clang"), "-std=gnu11", "-g", f"-I{ROOT / 'include'}", str(source), "-o", str(made)]
+    sources = [str(source) for source in sorted((ROOT / "host/process").glob("*.c"))]
+    command = [str(swift / "clang"), "-std=gnu11", "-g", f"-I{ROOT / 'include'}", *sources, "-o", str(made)]
     subprocess.run([*command, str(library), "-Wl,-rpath,$ORIGIN"], check=True)
     made.replace(process)

@@ -21,12 +21,14 @@ public func treadle_plugin_load(
 }
 
 @implementation @_cdecl("treadle_plugin_serve")
-public func treadle_plugin_serve(_ serving_fd: Int32, _ asking_fd: Int32) -> treadle_status {
+public func treadle_plugin_serve(
+  _ serving_fd: Int32, _ asking_fd: Int32, _ filter: treadle_plugin_filter_fn?
+) -> treadle_status {
   status("treadle_plugin_serve") { () throws(Failure) in
     try Runtime.start()
     try Item.demandOpen(serving_fd, "serving_fd")
     try Item.demandOpen(asking_fd, "asking_fd")
-    try IsolatedServer.serve(serving_fd, asking_fd)
+    try IsolatedServer.serve(serving_fd, asking_fd, filter)
     return Status.ok
   }
 }

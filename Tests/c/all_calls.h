@@ -263,7 +263,7 @@ HELPER bool returns_status(const struct call *call) { return call->result == 's'
     X(treadle_thread_request_stop, U(THREAD), 's', 0, treadle_thread_request_stop(N, 0))                           \
     X(treadle_thread_join, U(THREAD), 's', 8, treadle_thread_join(N, TREADLE_FOREVER, &h->out.pointer))            \
     X(treadle_thread_detach, U(THREAD), 's', 0, treadle_thread_detach(N))                              \
-    X(treadle_plugin_serve, 0, 's', 0, treadle_plugin_serve(-1, -1))                                              \
+    X(treadle_plugin_serve, 0, 's', 0, treadle_plugin_serve(-1, -1, NULL))                                             \
     X(treadle_shutdown, 0, 's', 0, treadle_shutdown(0))                                                            \
     X(treadle_loop_dispatch, U(LOOP), 's', 0, treadle_loop_dispatch(L, h->mode, 0, 1))                              \
     X(treadle_loop_run, U(LOOP), 's', 0, treadle_loop_run(L, h->mode, 0, 0))                                       \

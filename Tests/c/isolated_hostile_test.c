@@ -73,7 +73,7 @@ static int be_hostile(const char *number) {
         prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
         for (int fd = SERVING; fd <= REPORT; fd++) close(fd);
         close(serving[0]), close(asking[0]);
-        _exit(treadle_plugin_serve(serving[1], asking[1]) == TREADLE_OK ? 0 : 1);
+        _exit(treadle_plugin_serve(serving[1], asking[1], NULL) == TREADLE_OK ? 0 : 1);
     }
     close(serving[1]), close(asking[1]);
     struct pollfd all[] = {

@@ -126,7 +126,7 @@ OPTIONAL = {
     ("treadle_loop_copy_items", "mode"), ("treadle_loop_run", "mode"), ("treadle_host_run", "mode"),
     ("treadle_message_port_create_local", "name"), ("treadle_message_port_create_remote", "context"),
     ("treadle_thread_get_priority", "out_applied"), ("treadle_thread_join", "out_result"), ("treadle_thread_set_value", "release"),
-    ("treadle_source_start", "out_source"), ("treadle_descriptor_start", "out_descriptor"), ("treadle_timer_start", "out_timer"),
+    ("treadle_plugin_serve", "filter"), ("treadle_source_start", "out_source"), ("treadle_descriptor_start", "out_descriptor"), ("treadle_timer_start", "out_timer"),
     ("treadle_observer_start", "out_observer"), ("treadle_scope_enter", "scope"), ("treadle_scope_leave", "scope"),
     ("treadle_thread_is_main", "thread"), ("treadle_thread_set_value", "value"), ("treadle_call_set_result", "value"),
     ("treadle_port_call", "arguments"), ("treadle_port_call", "result"), ("treadle_message_port_reply", "data"),

@@ -35,7 +35,7 @@ LIBRARY = f"libtreadle.so.{version_part('MAJOR')}"
 GIVEN = os.environ.get("TREADLE_LIBRARY")
 #: What the library is built from, and where that is: in a source distribution, or around this folder in a checkout.
 PARTS = [
-    *("LICENSE", "Package.swift", "Sources", "include", "cmake/treadle.map", "cmake/swift_fork.c", "host/process/plugin-process.c"),
+    *("LICENSE", "Package.swift", "Sources", "include", "cmake/treadle.map", "cmake/swift_fork.c", "host/process"),
     *("scripts/build-library", "scripts/build-archive", "scripts/clean-stale", "scripts/split-symbols"),
 ]
 ROOT = HERE / "library" if (HERE / "library").is_dir() else HERE.parent.parent

@@ -5,7 +5,7 @@
  * processes: one loads the plugin, and the other, which runs no code of the plugin's, watches it. That one ends the plugin's when the
  * host has gone, and tells the host how the plugin's has ended. */
 #define _GNU_SOURCE
-#include <treadle.h>
+#include "filter.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -101,7 +101,7 @@ static int be_plugin(pid_t watcher) {
     if (getppid() != watcher) return 1;
     notice_crashes();
     setvbuf(stdout, NULL, _IOLBF, 0);
-    return treadle_plugin_serve(SERVING, ASKING) == TREADLE_OK ? 0 : 1;
+    return treadle_plugin_serve(SERVING, ASKING, filter_calls) == TREADLE_OK ? 0 : 1;
 }
 
 static void report(int status) {

@@ -195,7 +195,10 @@ enum {
     TREADLE_RIGHTS_NO_NETWORK = 1,   /* it creates no sockets but those of this machine's own (AF_UNIX), and no io_uring */
     TREADLE_RIGHTS_NO_PROCESSES = 2, /* it creates no process; threads it may */
     TREADLE_RIGHTS_NAMED_FILES = 4,  /* it opens only files below the named ones, and what its loader reads */
-    TREADLE_RIGHTS_IF_POSSIBLE = 8   /* what the kernel cannot limit is logged, and is no reason to refuse the load */
+    TREADLE_RIGHTS_IF_POSSIBLE = 8,  /* what cannot be limited here is logged, and is no reason to refuse the load */
+    /* It makes only the system calls that programs make in general, which the guide lists, and the named ones; others return EPERM, or
+     * ENOSYS if libseccomp does not know them. Needs libseccomp. */
+    TREADLE_RIGHTS_USUAL_CALLS = 16
 };
 
 /** The rights of an isolated plugin's process, in force before the plugin's constructors run, for all its threads and children, and for
@@ -207,7 +210,14 @@ typedef struct treadle_plugin_rights {
     uint32_t reserved;   /* 0 */
     const char *const *readable; /* with TREADLE_RIGHTS_NAMED_FILES: files and directories, NULL at the end; missing ones are passed over */
     const char *const *writable; /* the same, to be written and read */
+    const char *const *calls;    /* with TREADLE_RIGHTS_USUAL_CALLS: the names of further system calls, NULL at the end; with
+                                  * TREADLE_RIGHTS_IF_POSSIBLE unknown ones are passed over. NULL: none */
 } treadle_plugin_rights;
+
+/** Installs a filter of system calls for the calling process: TREADLE_RIGHTS_USUAL_CALLS, with the flags and calls of rights; its other members
+ *  are NULL. If it fails, or ignores a name (TREADLE_IGNORED), it writes why into reason, as a text of at most capacity bytes, NUL
+ *  included. [callback] on the thread of treadle_plugin_serve, before the plugin is mapped. Since 1.0. */
+typedef treadle_status (*treadle_plugin_filter_fn)(const treadle_plugin_rights *rights, char *reason, size_t capacity);
 
 /** How the process of an isolated plugin has ended. Lives until the callback returns. Since 1.0. */
 typedef struct treadle_plugin_ending {
@@ -289,15 +299,15 @@ typedef struct treadle_plugin_config {
  *  already; TREADLE_E_NOT_FOUND for a setting that it does not have; TREADLE_E_ARG for a setting without a value or with one
  *  that its type does not allow, for NULL, a bad struct_size, none or both of path and query, a host_name or host_version that
  *  is not UTF-8, unknown flags, a loop, limits, rights, ended or restart for a plugin that is not isolated, a restart with values
- *  outside of their ranges; TREADLE_E_NOT_SUPPORTED for
- *  rights that this kernel cannot limit; TREADLE_E_TOO_NEW; TREADLE_E_SYSTEM if the file does not exist; TREADLE_E_CLOSED as
- *  treadle_scope_create; TREADLE_E_NOMEM. The last error names the symbol, the version, the key. Since 1.0. */
+ *  outside of their ranges; TREADLE_E_NOT_SUPPORTED for rights that cannot be limited here; TREADLE_E_TOO_NEW; TREADLE_E_SYSTEM if
+ *  the file does not exist; TREADLE_E_CLOSED as treadle_scope_create; TREADLE_E_NOMEM. The last error names the symbol, the version, the key. Since 1.0. */
 TREADLE_API TREADLE_HOST_ONLY treadle_status treadle_plugin_load(const treadle_plugin_config *config, treadle_plugin *out_plugin);
 
 /** Serves the host of an isolated plugin: the program treadle-plugin-process calls it on its first thread, with the sockets that the host
- *  has given it. It returns when the host has closed the plugin or has gone. The sockets are the function's.
+ *  has given it, and with a function for hosts that want system calls filtered (PLUG-10); without one, NULL, their loads return
+ *  TREADLE_E_NOT_SUPPORTED. It returns when the host has closed the plugin or has gone. The sockets are the function's.
  *  [any] Errors: TREADLE_E_ARG for a descriptor that is not open; TREADLE_E_SYSTEM; TREADLE_E_NOMEM. Since 1.0. */
-TREADLE_API TREADLE_HOST_ONLY treadle_status treadle_plugin_serve(int32_t serving_fd, int32_t asking_fd);
+TREADLE_API TREADLE_HOST_ONLY treadle_status treadle_plugin_serve(int32_t serving_fd, int32_t asking_fd, treadle_plugin_filter_fn filter);
 
 /** Initialises and starts a plugin. Before it, the providers of its required extensions, and loaded providers of its optional
  *  ones, are started. Plugins that have started are not changed: TREADLE_IGNORED if the plugin itself has. Its functions are

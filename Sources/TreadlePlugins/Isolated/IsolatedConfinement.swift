@@ -8,7 +8,8 @@ import TreadleBase
 /// What a plugin's process gives up before it loads the plugin, as the host has it and as the process reads it.
 enum IsolatedConfinement {
   private static let knownRights = UInt32(
-    TREADLE_RIGHTS_NO_NETWORK | TREADLE_RIGHTS_NO_PROCESSES | TREADLE_RIGHTS_NAMED_FILES | TREADLE_RIGHTS_IF_POSSIBLE)
+    TREADLE_RIGHTS_NO_NETWORK | TREADLE_RIGHTS_NO_PROCESSES | TREADLE_RIGHTS_NAMED_FILES | TREADLE_RIGHTS_IF_POSSIBLE
+      | TREADLE_RIGHTS_USUAL_CALLS)
   private static let mostPaths = 256
 
   static func write(_ config: treadle_plugin_config, to frame: inout FrameWriter) throws(Failure) {
@@ -22,6 +23,9 @@ enum IsolatedConfinement {
     if !namesFiles && (rights.readable != nil || rights.writable != nil) {
       throw Failure(Status.argument, "rights", "names files without TREADLE_RIGHTS_NAMED_FILES")
     }
+    if rights.flags & UInt32(TREADLE_RIGHTS_USUAL_CALLS) == 0 && rights.calls != nil {
+      throw Failure(Status.argument, "rights", "names system calls without TREADLE_RIGHTS_USUAL_CALLS")
+    }
     frame.number(UInt64(config.limits == nil && config.rights == nil ? 0 : 1))
     frame.number(limits.address_space)
     frame.number(limits.processor_seconds)
@@ -29,11 +33,13 @@ enum IsolatedConfinement {
     frame.number(UInt64(rights.flags))
     frame.list(rights.readable)
     frame.list(rights.writable)
+    frame.list(rights.calls)
   }
 
   /// Confines this process, in which nothing of the plugin has run. Where the kernel lacks a part, fails, or says so.
   static func apply(
-    _ frame: inout FrameReader, _ path: UnsafePointer<CChar>?, _ say: (UnsafePointer<CChar>) -> Void
+    _ frame: inout FrameReader, _ path: UnsafePointer<CChar>?, _ filter: treadle_plugin_filter_fn?,
+    _ say: (UnsafePointer<CChar>) -> Void
   ) throws(Failure) {
     let isGiven = frame.number() != 0
     var whole = treadle_system_confinement()
@@ -45,6 +51,8 @@ enum IsolatedConfinement {
     defer { readable.free() }
     var writable = try readList(&frame)
     defer { writable.free() }
+    var calls = try readList(&frame)
+    defer { calls.free() }
     if frame.isBroken { throw IsolatedPlugin.brokenFailure }
     if !isGiven { return }
     try perform(&whole, rights, "limits or new privileges", say)
@@ -60,6 +68,37 @@ enum IsolatedConfinement {
     var processes = treadle_system_confinement()
     processes.no_processes = rights & UInt32(TREADLE_RIGHTS_NO_PROCESSES) != 0
     try perform(&processes, rights, "processes", say)
+    if rights & UInt32(TREADLE_RIGHTS_USUAL_CALLS) != 0 {
+      try filterCalls(rights, UnsafePointer(calls.elements.baseAddress), filter, say)
+    }
+  }
+
+  /// The last part: what the others need is not all usual.
+  private static func filterCalls(
+    _ flags: UInt32, _ calls: UnsafePointer<UnsafePointer<CChar>?>?, _ filter: treadle_plugin_filter_fn?,
+    _ say: (UnsafePointer<CChar>) -> Void
+  ) throws(Failure) {
+    var rights = treadle_plugin_rights()
+    rights.struct_size = MemoryLayout<treadle_plugin_rights>.size
+    rights.flags = flags
+    rights.calls = calls
+    var status = Status.notSupported
+    var isRefused = false
+    var room: [32 of UInt64] = .init(repeating: 0)
+    var span = room.mutableSpan
+    span.withUnsafeMutableBytes { bytes in
+      guard let reason = bytes.baseAddress?.assumingMemoryBound(to: CChar.self) else { return }
+      if let filter {
+        status = filter(&rights, reason, bytes.count)
+      } else {
+        var text = FixedText(bytes)
+        text.append("the plugin's process is of a program that has no filter of system calls")
+      }
+      isRefused = status < 0 && flags & UInt32(TREADLE_RIGHTS_IF_POSSIBLE) == 0
+      if status == Status.ok { return }
+      if isRefused { LastError.detail(reason) } else { say(reason) }
+    }
+    if isRefused { throw Failure(Status.notSupported, "rights", "cannot be limited here") }
   }
 
   private static func perform(

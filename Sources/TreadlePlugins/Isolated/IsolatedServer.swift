@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 
-import CTreadle
+package import CTreadle
 import CTreadleSystem
 package import TreadleBase
 import TreadleCore
@@ -12,15 +12,22 @@ import TreadleScopes
 /// thread's loop. Its memory is on the stack of `serve`, which ends behind everything else.
 package struct IsolatedServer {
   private let loop: Loop
+  /// Of the program's; nil: it has none.
+  private let filter: treadle_plugin_filter_fn?
   private var link: IsolatedLink?
   private var scope: Scope?
   private var hasEnded = false
 
-  private init(_ loop: Loop) { self.loop = loop }
+  private init(_ loop: Loop, _ filter: treadle_plugin_filter_fn?) {
+    self.loop = loop
+    self.filter = filter
+  }
 
   /// Serves a host until it has closed the plugin, or has gone. The sockets are this function's.
-  package static func serve(_ serving: Int32, _ asking: Int32) throws(Failure) {
-    var server = IsolatedServer(try Loop.current())
+  package static func serve(
+    _ serving: Int32, _ asking: Int32, _ filter: treadle_plugin_filter_fn?
+  ) throws(Failure) {
+    var server = IsolatedServer(try Loop.current(), filter)
     var failure: Failure?
     withUnsafeMutablePointer(to: &server) { server in
       do throws(Failure) { try run(server, serving, asking) } catch { failure = error }
@@ -100,7 +107,7 @@ package struct IsolatedServer {
     _ = settings.appendInRoom(nil)
     _ = settings.appendInRoom(nil)
     if frame.isBroken { throw IsolatedPlugin.brokenFailure }
-    try IsolatedConfinement.apply(&frame, config.path) { log(1, $0) }
+    try IsolatedConfinement.apply(&frame, config.path, filter) { log(1, $0) }
     if count != 0 { config.settings = UnsafePointer(settings.elements.baseAddress) }
     config.log = { info, _, level, text in
       guard let server = info?.assumingMemoryBound(to: IsolatedServer.self), let text else { return }

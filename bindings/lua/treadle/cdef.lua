@@ -185,6 +185,7 @@ local constants = {
   RIGHTS_NO_PROCESSES = 2,
   RIGHTS_NAMED_FILES = 4,
   RIGHTS_IF_POSSIBLE = 8,
+  RIGHTS_USUAL_CALLS = 16,
   PLUGIN_LOADED = 0,
   PLUGIN_STARTING = 1,
   PLUGIN_STARTED = 2,
@@ -454,13 +455,14 @@ typedef const treadle_plugin_description *(*treadle_plugin_query_fn)(uint32_t ho
 typedef const void *(*treadle_plugin_extension_fn)(void *info, const char *id);
 typedef void (*treadle_plugin_log_fn)(void *info, treadle_plugin plugin, uint32_t level, const char *text);
 typedef struct treadle_plugin_limits { size_t struct_size; uint64_t address_space; uint64_t processor_seconds; uint64_t descriptors; } treadle_plugin_limits;
-typedef struct treadle_plugin_rights { size_t struct_size; uint32_t flags; uint32_t reserved; const char *const *readable; const char *const *writable; } treadle_plugin_rights;
+typedef struct treadle_plugin_rights { size_t struct_size; uint32_t flags; uint32_t reserved; const char *const *readable; const char *const *writable; const char *const *calls; } treadle_plugin_rights;
+typedef treadle_status (*treadle_plugin_filter_fn)(const treadle_plugin_rights *rights, char *reason, size_t capacity);
 typedef struct treadle_plugin_ending { size_t struct_size; uint32_t by_signal; int32_t number; const char *reason; } treadle_plugin_ending;
 typedef void (*treadle_plugin_ended_fn)(void *info, treadle_plugin plugin, const treadle_plugin_ending *ending);
 typedef struct treadle_plugin_restart { size_t struct_size; uint32_t most; uint32_t reserved; int64_t within_ns; int64_t first_pause_ns; int64_t longest_pause_ns; int64_t timeout_ns; } treadle_plugin_restart;
 typedef struct treadle_plugin_config { size_t struct_size; const char *path; treadle_plugin_query_fn query; const char *host_name; const char *host_version; const char *const *settings; treadle_plugin_extension_fn get_extension; treadle_plugin_log_fn log; void *info; uint32_t flags; uint32_t reserved; const treadle_extension_descriptor *const *extensions; treadle_loop loop; const treadle_plugin_limits *limits; const treadle_plugin_rights *rights; treadle_plugin_ended_fn ended; const treadle_plugin_restart *restart; } treadle_plugin_config;
 treadle_status treadle_plugin_load(const treadle_plugin_config *config, treadle_plugin *out_plugin);
-treadle_status treadle_plugin_serve(int32_t serving_fd, int32_t asking_fd);
+treadle_status treadle_plugin_serve(int32_t serving_fd, int32_t asking_fd, treadle_plugin_filter_fn filter);
 treadle_status treadle_plugin_start(treadle_plugin plugin);
 treadle_status treadle_plugin_reload(treadle_plugin plugin, const treadle_plugin_config *config, int64_t timeout_ns, treadle_plugin *out_plugin);
 typedef struct treadle_plugin_info { size_t struct_size; uint32_t state; uint32_t abi; const treadle_plugin_description *description; const char *path; } treadle_plugin_info;

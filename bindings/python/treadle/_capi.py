@@ -189,6 +189,7 @@ RIGHTS_NO_NETWORK = 1
 RIGHTS_NO_PROCESSES = 2
 RIGHTS_NAMED_FILES = 4
 RIGHTS_IF_POSSIBLE = 8
+RIGHTS_USUAL_CALLS = 16
 PLUGIN_LOADED = 0
 PLUGIN_STARTING = 1
 PLUGIN_STARTED = 2
@@ -800,7 +801,11 @@ class treadle_plugin_rights(Structure):
         ("reserved", c_uint32),
         ("readable", POINTER(c_char_p)),
         ("writable", POINTER(c_char_p)),
+        ("calls", POINTER(c_char_p)),
     ]
+
+
+treadle_plugin_filter_fn = CFUNCTYPE(c_int32, POINTER(treadle_plugin_rights), c_char_p, c_size_t)
 
 
 class treadle_plugin_ending(Structure):
@@ -1050,7 +1055,7 @@ PROTOTYPES = {
     "treadle_host_end_wait": Prototype(c_int32, [POINTER(c_uint32)], True),
     "treadle_host_pool_add": Prototype(c_int32, [c_void_p, c_uint64], True),
     "treadle_plugin_load": Prototype(c_int32, [POINTER(treadle_plugin_config), POINTER(c_void_p)], False),
-    "treadle_plugin_serve": Prototype(c_int32, [c_int32, c_int32], False),
+    "treadle_plugin_serve": Prototype(c_int32, [c_int32, c_int32, treadle_plugin_filter_fn], False),
     "treadle_plugin_start": Prototype(c_int32, [c_void_p], False),
     "treadle_plugin_reload": Prototype(c_int32, [c_void_p, POINTER(treadle_plugin_config), c_int64, POINTER(c_void_p)], False),
     "treadle_plugin_get_info": Prototype(c_int32, [c_void_p, POINTER(treadle_plugin_info)], False),
