@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright the Treadle authors
-"""The ways of scripts/test-c whose library is for another processor: how their programs are compiled, linked and run."""
+"""The ways of scripts/test-c whose library is for another processor or C library: how their programs are compiled, linked and run."""
 
 import os
 import shutil
@@ -8,9 +8,9 @@ import subprocess
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-ARM = "aarch64-linux-gnu"
-#: The ways, each with the one whose library and programs it shares.
-WAYS = {"aarch64": "aarch64", "aarch64-16k": "aarch64", "aarch64-64k": "aarch64", "aarch64-guarded": "aarch64"}
+ARM, MUSL = "aarch64-linux-gnu", "x86_64-linux-musl"
+#: The ways, each with the one whose programs it shares.
+WAYS = {"aarch64": "aarch64", "aarch64-16k": "aarch64", "aarch64-64k": "aarch64", "aarch64-guarded": "aarch64", "musl": "musl", "musl-static": "musl-static"}
 #: The size of pages that qemu has for a program.
 PAGES = {"aarch64-16k": "16384", "aarch64-64k": "65536"}
 
@@ -30,10 +30,24 @@ def base(way: str) -> str:
     return WAYS.get(way, way)
 
 
+def library(way: str) -> str:
+    """The way whose library a way shares."""
+    return "musl" if way == "musl-static" else base(way)
+
+
 def lacking(way: str) -> str:
     """What Debian's packages must bring before a way can run; empty if nothing, or it is no way for a target."""
     tools = {f"{ARM}-gcc": f"gcc-{ARM} libc6-dev-arm64-cross", "qemu-aarch64-static": "qemu-user-static"}
+    if library(way) == "musl":
+        tools = {"musl-gcc": "musl-tools"}
     return " ".join(packages for tool, packages in tools.items() if way in WAYS and not shutil.which(tool))
+
+
+def make(way: str, library: Path) -> "Target | None":
+    """What a way of these is compiled and run by; None for another."""
+    if way not in WAYS:
+        return None
+    return (Musl if way.startswith("musl") else Target)(way, library)
 
 
 class Target:
@@ -84,3 +98,34 @@ class Target:
         # The linker warns of each object that has no marks. Ours has.
         if made.returncode != 0 or "libtreadle.a" in made.stderr:
             raise SystemExit(f"test-c: the library has code without marks of where jumps may land:\n{made.stderr}")
+
+
+class Musl(Target):
+    """The same processor, with the C library musl: its programs run here."""
+
+    def __init__(self, way: str, library: Path) -> None:
+        super().__init__(way, library)
+        self.root = Path(os.environ.get("TREADLE_MUSL_ROOT") or ROOT / "build/musl-root")
+
+    @property
+    def foreign(self) -> Path:
+        return self.root / "usr/lib" / MUSL
+
+    #: The kernel's headers, where scripts/cross-tools has put them for the library.
+    KERNEL = f"-isystem{ROOT / '.build' / f'embedded-{MUSL}' / 'kernel'}"
+
+    def compiles(self) -> "list[str]":
+        return [f"--target={MUSL}", "-nostdlibinc", f"-isystem/usr/include/{MUSL}", self.KERNEL]
+
+    def links(self) -> "tuple[list[str], list[str]]":
+        if self.way == "musl-static":
+            return ["musl-gcc", "-static"], [str(self.foreign / "libffi_pic.a")]
+        return ["musl-gcc", self.KERNEL], []
+
+    def runs(self) -> "list[str]":
+        return []
+
+    def builds(self) -> "list[str]":
+        subprocess.run([str(ROOT / "scripts/cross-root"), MUSL, str(self.root)], check=True)
+        # With libffi inside, as the wheel has it: the processes of isolated plugins are programs of their own, which look for all they need.
+        return ["--target", MUSL, "--sysroot", str(self.root), "--libffi", "static"]

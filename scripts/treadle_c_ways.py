@@ -22,6 +22,27 @@ CANNOT = (
     ("aarch64", "kernel_calls closure_kept footprint growth locked pool thread_cost", "they count calls, memory or instructions, which are also qemu's"),
     ("aarch64", "seccomp", "a filter meets qemu's own calls"),
     ("aarch64-64k", "fork", "qemu maps the last page of the loader in part"),
+    ("musl musl-static", "glue_* libraries_*", "they need other libraries of that C library"),
+    (
+        "musl musl-static",
+        "*fault message_port_accept message_port_linger message_port_stranger message_port_want no_memory queue_growth signal_safe "
+        "allocation lock_wall_clock",
+        "they put functions in the place of the C library's by names or fields that glibc alone has",
+    ),
+    ("musl musl-static", "closure_kept plugin_kept scale scope_post growth", "they ask glibc's heap how much is in use, or its names for steps"),
+    ("musl musl-static", "copies loop_teardown unwind", "they need dlmopen, __cxa_thread_atexit_impl or backtrace, which musl has not"),
+    (
+        "musl musl-static",
+        "*_exit main_end message_port_end message_port_inside message_port_name port_call",
+        "pthread_exit of musl does not unwind, so no callback can end its thread",
+    ),
+    (
+        "musl musl-static",
+        "plugin plugin_clash plugin_hostile plugin_kill plugin_kill_life plugin_race plugin_refused plugin_scope plugin_storm plugin_versions",
+        "dlclose of musl unmaps nothing, and they look for what they have unloaded",
+    ),
+    ("musl musl-static", "plugin_file run_interrupt thread_cost", "they need names of glibc's, or know what its threads cost"),
+    ("musl musl-static", "watchdog", "it looks for callers, which a C library without backtrace does not tell"),
     ("valgrind", "copies_odd", "it runs its own program again, which is valgrind there"),
     ("valgrind", "debug_log", "memcheck takes what the page of the parent's life led to, empty in a fork's child, for lost"),
     ("valgrind", "glue_*", "the leaks that memcheck finds are those of other libraries"),
@@ -112,6 +133,13 @@ ONLY = {
         "notification object observer perform perform_end plugin plugin_refused plugin_versions port port_call port_fault "
         "process_fork pull random routine routine_direct routine_fault run scope scope_value source stop storm thread "
         "thread_dictionary thread_join timer timer_fire trace trace_call unwind wake"
+    ),
+    # Each kind of object, in a static program: it loads no plugins, and its own functions have no names there.
+    "musl-static": (
+        "bad_input block busy_pass cancel_race close closure common_modes concurrency condition counters deadlock delays descriptor "
+        "descriptor_batch descriptor_closed discard errno fork host host_next host_random invocation invocation_run items label last_resort "
+        "lock loop message_port mixed_race mode notification object observer pass perform pool port process_fork pull random routine run "
+        "scope scope_value shutdown source stop storm thread thread_fork timer trace wake"
     ),
     "aarch64-16k": PAGES,
     "aarch64-64k": PAGES,

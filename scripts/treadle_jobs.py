@@ -121,6 +121,8 @@ SOAK = {
     "wheel-aarch64": ["scripts/make-wheels", "--target", "aarch64-linux-gnu"],
     "release": ["scripts/make-release", "--rehearse"],
     "debian": ["scripts/make-debian"],
+    "c-musl": ["scripts/test-c", "musl"],
+    "c-musl-static": ["scripts/test-c", "musl-static"],
     "c-aarch64": ["scripts/test-c", "aarch64"],
     "c-aarch64-16k": ["scripts/test-c", "aarch64-16k"],
     "c-aarch64-64k": ["scripts/test-c", "aarch64-64k"],

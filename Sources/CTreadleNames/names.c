@@ -290,14 +290,15 @@ static int decide(struct dl_phdr_info *info, size_t size, void *context) {
 
 __attribute__((visibility("hidden"), used)) void libtreadle_names_decide(void) { dl_iterate_phdr(decide, NULL); }
 
-/* Of the object that this copy is in; a program that is linked statically has none. */
+/* Of the object that this copy is in. A program that is linked statically has none, whose name need not be empty: musl says
+ * /proc/self/exe. */
 extern ElfW(Dyn) _DYNAMIC[] __attribute__((weak, visibility("hidden")));
 
 /* The runtime stays, as threads of the host end in its code. A program stays anyway, and has no name; and so does a library that
  * was linked so. The loader is called from here alone: before the constructor of the C library it must not be. */
 __attribute__((constructor(101))) static void stay(void) {
     libtreadle_names_decide();
-    if (!own_object || !own_object[0]) return;
+    if (!own_object || !own_object[0] || !_DYNAMIC) return;
     for (const ElfW(Dyn) *entry = _DYNAMIC; entry->d_tag != DT_NULL; entry++)
         if (entry->d_tag == DT_FLAGS_1 && entry->d_un.d_val & DF_1_NODELETE) return;
     dlopen(own_object, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);

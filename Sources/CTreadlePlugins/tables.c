@@ -170,8 +170,10 @@ static bool check_packed_relocations(struct tables *tables) {
 
 static bool is_function(const struct tables *tables, uint64_t address) {
     struct piece piece = {NULL, 0};
+    uint64_t size = 4; /* less, where the code ends before: musl's _fini has three bytes */
     if (address == 0) return true;
-    bool is_good = is_code(tables, address) && libtreadle_tables_read(tables, address, 4, &piece) && !libtreadle_tables_is_zero(piece.bytes, 4);
+    while (size > 1 && !find_part(tables, address, size)) size--;
+    bool is_good = is_code(tables, address) && libtreadle_tables_read(tables, address, size, &piece) && !libtreadle_tables_is_zero(piece.bytes, size);
     free(piece.bytes);
     return is_good;
 }

@@ -9,6 +9,11 @@
 
 enum { MOST_TAGS = 40 };
 
+/* Of libraries that a newer linker has made than the C library's headers know. */
+#ifndef DT_RELR
+enum { DT_RELRSZ = 35, DT_RELR = 36 };
+#endif
+
 /* A piece of the file, read at once. */
 struct piece {
     char *bytes;

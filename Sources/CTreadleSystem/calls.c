@@ -22,6 +22,11 @@
 #include <time.h>
 #include <unistd.h>
 
+/* Of the kernel's, where the C library's headers do not name it. */
+#ifndef RWF_NOWAIT
+#define RWF_NOWAIT 8
+#endif
+
 /* No function of ours is a cancellation point: where the C library's would be one, the kernel is called directly. A thread
  * that was cancelled inside would leave what it is about half done. */
 

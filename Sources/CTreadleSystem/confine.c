@@ -33,10 +33,10 @@ static bool limit(int which, uint64_t most, uint64_t beyond) {
     struct rlimit now;
     if (most == 0) return true;
     if (most > INT64_MAX - 1) most = INT64_MAX - 1;
-    if (getrlimit((__rlimit_resource_t)which, &now) != 0) return false;
+    if (getrlimit(which, &now) != 0) return false;
     struct rlimit then = {.rlim_cur = now.rlim_max < most ? now.rlim_max : (rlim_t)most};
     then.rlim_max = now.rlim_max < most + beyond ? now.rlim_max : (rlim_t)(most + beyond);
-    return setrlimit((__rlimit_resource_t)which, &then) == 0;
+    return setrlimit(which, &then) == 0;
 }
 
 /* --- Files: Landlock, whose headers may be older than the kernel ----------------------------------------- */

@@ -59,7 +59,17 @@ int32_t treadle_system_native_mutex_create(void *mutex, bool is_recursive) {
     return -error;
 }
 
-int32_t treadle_system_native_mutex_destroy(void *mutex) { return -pthread_mutex_destroy(mutex); }
+/* Whoever destroys a locked mutex is told so by glibc alone; elsewhere it is gone. */
+static bool is_locked(pthread_mutex_t *mutex) {
+    if (pthread_mutex_trylock(mutex) != 0) return true;
+    pthread_mutex_unlock(mutex);
+    /* A recursive one lets its owner in once more. Only of an owner's is there still something to be unlocked. */
+    if (pthread_mutex_unlock(mutex) != 0) return false;
+    pthread_mutex_trylock(mutex);
+    return true;
+}
+
+int32_t treadle_system_native_mutex_destroy(void *mutex) { return is_locked(mutex) ? -EBUSY : -pthread_mutex_destroy(mutex); }
 
 int32_t treadle_system_native_mutex_lock(void *mutex, int64_t until) {
     if (until == INT64_MAX) return -pthread_mutex_lock(mutex);

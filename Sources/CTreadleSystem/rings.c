@@ -12,6 +12,18 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+/* The kernel's statx, where the C library's headers have none. */
+#ifndef STATX_INO
+enum { STATX_INO = 0x100 };
+struct statx {
+    uint32_t before[8];
+    uint64_t stx_ino;
+    uint32_t between[24], stx_dev_major, stx_dev_minor, behind[28];
+};
+_Static_assert(sizeof(struct statx) == 256 && offsetof(struct statx, stx_ino) == 32, "this is not what the kernel writes");
+_Static_assert(offsetof(struct statx, stx_dev_major) == 136, "this is not what the kernel writes");
+#endif
+
 static int64_t result(long value) { return value < 0 ? -errno : value; }
 
 /* --- Memory ---------------------------------------------------------------------------------------- */

@@ -35,7 +35,7 @@ static struct {
     void *frames[TREADLE_SYSTEM_FRAMES];
 } asked;
 
-/* libc's `backtrace`; set before the first question. */
+/* libc's `backtrace`; set before the first question. Where it finds nothing, a stack is the place where the thread was interrupted. */
 static int (*unwind)(void **frames, int room) = backtrace;
 
 static void *interrupted_at(const ucontext_t *context) {
@@ -58,6 +58,7 @@ static void answer(int number, siginfo_t *info, void *context) {
         bool is_meant = asked.thread == treadle_system_thread_id() && __atomic_load_n(asked.word, __ATOMIC_RELAXED) == asked.expected;
         asked.count = is_meant ? unwind(asked.frames, TREADLE_SYSTEM_FRAMES) : 0;
         asked.pc = interrupted_at(context);
+        if (is_meant && asked.count == 0) asked.frames[asked.count++] = asked.pc;
         __atomic_store_n(&asked.done, ticket, __ATOMIC_RELEASE);
         treadle_system_futex_wake(&asked.done, 1);
     }

@@ -142,9 +142,14 @@ HELPER int closed_number(void) {
     return high;
 }
 
-/* Of the heap. 0 under a sanitizer, which has its own way to tell what is left. */
+/* Of the heap. 0 under a sanitizer, which has its own way to tell what is left, and where the C library does not tell it. */
+#ifdef __GLIBC_PREREQ
+#if __GLIBC_PREREQ(2, 33)
+#define TELLS_OF_HEAP
+#endif
+#endif
 HELPER size_t bytes_in_use(void) {
-#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 33)
+#ifdef TELLS_OF_HEAP
     return mallinfo2().uordblks;
 #else
     return 0;

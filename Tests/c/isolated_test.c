@@ -196,12 +196,12 @@ TEST(the_program_is_called_when_a_process_ends, "PLUG-5") {
     CHECK_INT(ended_calls, 1);
     plugin = isolate_noting("start:segv");
     CHECK_INT(treadle_plugin_start(plugin), TREADLE_E_PLUGIN);
-    CHECK_ERROR_SAYS(" at isolated.so+0x");
+    CHECK_ERROR_SAYS(is_way("musl") ? "signal 11" : " at isolated.so+0x"); /* that library cannot unwind */
     CHECK_INT(treadle_plugin_close(plugin, TREADLE_FOREVER), TREADLE_OK);
     CHECK_INT(treadle_release(plugin), TREADLE_OK);
     CHECK_INT(ended_calls, 1);
     CHECK(ended_as.by_signal == 1 && ended_as.number == SIGSEGV);
-    CHECK(strstr(ended_reason, " at isolated.so+0x") != NULL);
+    CHECK(is_way("musl") || strstr(ended_reason, " at isolated.so+0x") != NULL);
     plugin = isolate_noting("nothing");
     CHECK_INT(treadle_plugin_start(plugin), TREADLE_OK);
     unload(plugin);

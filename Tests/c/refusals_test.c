@@ -5,6 +5,7 @@
  * header does, and the results are 0. refusals.py writes the cases from the headers. */
 #include "all_calls.h"
 
+#include <limits.h>
 #include <math.h>
 
 /* What the cases are made with. */

@@ -28,6 +28,13 @@
 
 /* --- Thread-local storage ------------------------------------------------------------------------ */
 
+/* A C library whose dlopen refuses storage of that model asks the loader's table each time, which allocates nothing in musl. */
+#ifdef TREADLE_DYNAMIC_TLS
+#define TREADLE_SYSTEM_OF_THREAD __attribute__((visibility("hidden")))
+#else
+#define TREADLE_SYSTEM_OF_THREAD __attribute__((tls_model("initial-exec"), visibility("hidden")))
+#endif
+
 /* One thread's state. Initial-exec storage: one load to reach, also in a signal handler. The loader has little room for it,
  * which all libraries that are loaded later share; so it stays small. */
 struct treadle_system_thread {
@@ -65,7 +72,7 @@ struct treadle_system_thread {
     bool is_seen;       /* its id was compared with the main thread's */
 };
 extern __thread struct treadle_system_thread treadle_system_thread_state
-    __attribute__((tls_model("initial-exec"), visibility("hidden")));
+    TREADLE_SYSTEM_OF_THREAD;
 __attribute__((always_inline)) static inline struct treadle_system_thread *TREADLE_SYSTEM_NONNULL treadle_system_thread(void) { return &treadle_system_thread_state; }
 
 struct treadle_system_detail;
@@ -85,7 +92,7 @@ struct treadle_system_detail {
     char text[119]; /* empty: none */
 };
 extern __thread struct treadle_system_failure treadle_system_failure_state
-    __attribute__((tls_model("initial-exec"), visibility("hidden")));
+    TREADLE_SYSTEM_OF_THREAD;
 static inline struct treadle_system_failure *TREADLE_SYSTEM_NONNULL treadle_system_failure(void) {
     return &treadle_system_failure_state;
 }
