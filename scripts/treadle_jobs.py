@@ -121,6 +121,7 @@ SOAK = {
     "wheel-aarch64": ["scripts/make-wheels", "--target", "aarch64-linux-gnu"],
     "release": ["scripts/make-release", "--rehearse"],
     "debian": ["scripts/make-debian"],
+    "recipes": ["scripts/check-recipes"],
     "c-musl": ["scripts/test-c", "musl"],
     "c-musl-static": ["scripts/test-c", "musl-static"],
     "c-aarch64": ["scripts/test-c", "aarch64"],
