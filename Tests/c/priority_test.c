@@ -7,6 +7,8 @@
  * processor in between nor looks at the clock. */
 #include "thread_jobs.h"
 
+#include <dirent.h>
+
 enum { LOW = 0, MIDDLE = 10, HIGH = 20 }; /* 0: an ordinary thread; else levels of SCHED_FIFO */
 /* A call that waits for a thread which has lost its processor to the hog would take as long as the kernel lets that have it, most
  * of a second; a virtual machine may lose its processor for some tens of milliseconds. */
@@ -55,13 +57,37 @@ static void *call_all_the_time(void *call) {
     while (!atomic_load(&is_over)) ((void (*)(void))call)();
     return NULL;
 }
+/* Writes what each thread of this process does in the kernel, where that can be read: its call, and the function in which it waits. */
+static void tell_of_threads(void) {
+    DIR *threads = opendir("/proc/self/task");
+    for (struct dirent *entry; threads && (entry = readdir(threads));) {
+        static const char *const files[] = {"comm", "wchan", "syscall"};
+        if (entry->d_name[0] == '.') continue;
+        fprintf(stderr, "thread %s:", entry->d_name);
+        for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+            char path[300], text[200] = "";
+            snprintf(path, sizeof path, "/proc/self/task/%s/%s", entry->d_name, files[i]);
+            FILE *file = fopen(path, "r");
+            if (file && fgets(text, sizeof text, file)) fprintf(stderr, " %.*s", (int)strcspn(text, "\n"), text);
+            if (file) fclose(file);
+        }
+        fprintf(stderr, "\n");
+    }
+    if (threads) closedir(threads);
+}
 /* Wants the processor from just before the call until its end. */
 static void *hog(void *info) {
     CHECK(be(MIDDLE));
     for (;;) {
         await(&hog_wanted);
         if (atomic_load(&is_over)) return info;
-        while (!THREAD_SANITIZER && !atomic_load(&is_done)) {}
+        int64_t start = treadle_time_now();
+        bool was_told = false;
+        while (!THREAD_SANITIZER && !atomic_load(&is_done)) {
+            if (was_told || treadle_time_now() - start < limit) continue;
+            tell_of_threads();
+            was_told = true;
+        }
     }
 }
 /* The same of a thread for its own loop, which takes no lock for that as long as no other thread has. */
