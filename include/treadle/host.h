@@ -162,9 +162,9 @@ TREADLE_API treadle_status treadle_loop_next(treadle_loop loop, treadle_pull *pu
  *  calling one or waits, directly or through others, for the calling one (PERF-7); a wait of it that runs its loop
  *  (TREADLE_WAIT_RUNNING) does not count, since the function may be queued for TREADLE_CALL_MODE. timeout_ns: 0 or less
  *  does not wait. After TREADLE_E_TIMEOUT the wait may be repeated; a treadle_host_end_wait meanwhile is not lost.
- *  A wait of up to a second by a thread that has entered a scope is a look: the end of that scope may drop what is waited
- *  for, which the host sees by its retired tokens. So treadle_close of the scope is not refused because of it; the next wait of
- *  the thread is, if it would never end.
+ *  A wait of up to a second inside of a scope, or of a callback of something in it, is a look: the end of that scope may drop
+ *  what is waited for, which the host sees by its retired tokens. So treadle_close of the scope is not refused because of it; the
+ *  next wait of the thread is, if it would never end.
  *  [any] Errors: TREADLE_E_ARG for a NULL or unaligned word; TREADLE_E_DEADLOCK; TREADLE_E_TIMEOUT, also when a signal
  *  handler ran on the calling thread meanwhile. Since 1.0. */
 TREADLE_API treadle_status treadle_host_wait(treadle_loop loop, uint32_t *word, int64_t timeout_ns);

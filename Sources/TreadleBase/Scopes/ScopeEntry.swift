@@ -295,11 +295,6 @@ extension Scope {
     return false
   }
 
-  /// Whether the scope ends that a thread with this innermost entry has entered. The thread holds it.
-  package static func isEnding(_ innermost: UnsafeMutableRawPointer) -> Bool {
-    innermost.assumingMemoryBound(to: Entry.self).pointee.scope?.isClosing == true
-  }
-
   // MARK: Who does
 
   /// The lock is held.

@@ -23,7 +23,7 @@ struct WaitEdge: ~Copyable {
   var isAdmitted = false
   /// A host's, whose end is the wait's: others look at it before the waiter runs again. The wait keeps its memory.
   private var word: UnsafePointer<Completion>? = nil
-  /// A host's wait that ends soon and that the host repeats: code that has entered a scope waits by it for what may end with the scope.
+  /// A host's wait that ends soon and that the host repeats: code of a scope waits by it for what may end with the scope.
   /// The end of the scope is not refused for it; the next wait of the waiter is, if nothing has ended.
   private(set) var isLook = false
   /// The waiter runs its loop in the call mode meanwhile.
@@ -67,9 +67,6 @@ struct WaitEdge: ~Copyable {
   }
 
   init(for rest: RestTarget) { self.rest = rest }
-
-  /// Whether the scope that its thread had entered when the wait began ends now. The thread holds the scope.
-  var isEndedByScope: Bool { isLook && stack?.scope.map(Scope.isEnding) == true }
 
   /// Whether the wait is inside of a call of what another one waits for.
   func isInside(of rest: RestTarget) -> Bool {

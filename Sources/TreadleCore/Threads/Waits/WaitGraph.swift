@@ -117,7 +117,7 @@ enum WaitGraph {
       if let rest = edge.pointee.rest {
         if edge != new && new.pointee.isInside(of: rest) { return true }
         // A host's code sees by its next look that what it waits for has ended with the scope, or is refused then.
-        pushWaits(inside: rest, exceptEndedByScope: edge == new && rest.isOfScope, &next, walk)
+        pushWaits(inside: rest, exceptLooks: edge == new && rest.isOfScope, &next, walk)
         continue
       }
       guard let thread = edge.pointee.target else { continue }
@@ -147,13 +147,13 @@ enum WaitGraph {
   /// What waits inside of calls of something keeps that from its rest.
   @inline(never)
   private static func pushWaits(
-    inside rest: RestTarget, exceptEndedByScope: Bool, _ next: inout UnsafeMutablePointer<WaitEdge>?, _ walk: UInt64
+    inside rest: RestTarget, exceptLooks: Bool, _ next: inout UnsafeMutablePointer<WaitEdge>?, _ walk: UInt64
   ) {
     var slot = state.lastSlot
     while slot > 0 {
       var wait = Thread(slot: slot).flatMap { ongoing($0.state.waits) }
       while let other = wait {
-        if other.pointee.walk != walk && other.pointee.isInside(of: rest) && !(exceptEndedByScope && other.pointee.isEndedByScope) {
+        if other.pointee.walk != walk && other.pointee.isInside(of: rest) && !(exceptLooks && other.pointee.isLook) {
           other.pointee.walk = walk
           other.pointee.nextOfWalk = next
           next = other
