@@ -32,6 +32,19 @@ SCENE(a_signal_against_adding_to_a_second_mode, "SRC0-6") {
     end_by_the_signal(owner);
 }
 
+/* The same where the loop's own thread adds it, and runs behind that. */
+SCENE(a_signal_against_adding_to_a_second_mode_before_the_run, "SRC0-6") {
+    loop = treadle_loop_current();
+    add_to_another_mode();
+    explore_from_here();
+    pthread_t other = start(signal_it, NULL);
+    add_to_this_mode(NULL);
+    join(other);
+    treadle_loop_run(loop, TREADLE_DEFAULT_MODE, 0, TREADLE_RUN_WHEN_EMPTY);
+    REQUIRE(counted(&called) == 1);
+    REQUIRE_OK(treadle_release(source));
+}
+
 /* An invalid item is in no mode: nothing keeps it for its loop's life. */
 SCENE(an_item_is_invalidated_while_it_is_added_to_a_second_mode, "OBJ-5, SRC0-2") {
     pthread_t owner = start_owner(add_to_another_mode), other = start(add_to_this_mode, NULL);
