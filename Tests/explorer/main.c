@@ -137,7 +137,7 @@ static void explore_faults(const char *only, long limit, double budget, int *pas
         shared->fault = (int)(fault - known_faults) + 1;
         printf("fault %d: %s\n", shared->fault, fault->about);
         if (!s.scene) printf("FAILED %s: there is no such scene\nthe same run\n", fault->scene);
-        bool is_good = s.scene && is_found(search_and_tell(&s, &reach, 4 * budget), fault->scene, "");
+        bool is_good = s.scene && is_found(search_and_tell(&s, &reach, 8 * budget), fault->scene, "");
         shared->fault = 0;
         is_good ? ++*passed : ++*failed;
     }
