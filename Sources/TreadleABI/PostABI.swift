@@ -40,13 +40,14 @@ public func treadle_loop_post_in(
       let modes = try modeList(given.modes, given.mode_count)
       let wakes = given.flags == 0
       return try Loop.holding(bits(loop), "loop") { loop throws(Failure) in
-        if let host { return try host.post(given.token, on: loop, modes: modes, wakes: wakes, label: keepLabel(given.label)) }
+        let handle = loop.handle.bits
+        if let host { return try host.post(given.token, on: handle, modes: modes, wakes: wakes, label: keepLabel(given.label)) }
         let routine = try mainCallback(hasPlain: given.fn != nil, given.routine, "routine")
         do throws(Failure) {
-          let node = BlockNode(
+          let block = BlockNode(
             code: unsafeBitCast(given.fn, to: UnsafeMutableRawPointer?.self), indirect: routine, info: given.info,
             destroy: given.destroy, label: keepLabel(given.label))
-          return try loop.perform(node, modes: modes, wakes: wakes)
+          return try Loop.post(handle, block, modes: modes, wakes: wakes)
         } catch {
           drop(routine)
           throw error

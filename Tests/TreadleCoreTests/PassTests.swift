@@ -67,10 +67,9 @@ struct PassTests {
     /// Queues a block; its info goes back when it was its turn, or never will be.
     func post(_ destroy: @escaping BlockNode.Function = { _ in }, info: UnsafeMutableRawPointer? = nil) throws {
       let block = BlockNode(
-        code: unsafeBitCast(PassTests.nothing, to: UnsafeMutableRawPointer.self),
-        indirect: IndirectCallback(object: nil, invoke: nil, drop: nil), info: info, destroy: destroy)
+        code: unsafeBitCast(PassTests.nothing, to: UnsafeMutableRawPointer.self), info: info, destroy: destroy)
       _ = try "order".withCString { name in
-        try [UnsafePointer(name)].withUnsafeBufferPointer { try loop.perform(block, modes: $0, wakes: false) }
+        try [UnsafePointer(name)].withUnsafeBufferPointer { try Loop.post(loop.handle.bits, block, modes: $0, wakes: false) }
       }
     }
   }

@@ -72,13 +72,20 @@ extension Scope {
   /// The scope that the calling thread has entered last, if what it creates now belongs to that alone, and that is seen at once:
   /// a client has entered it, and it is no plugin's. Otherwise nil.
   @inline(__always)
-  package static var enteredAlone: Scope? {
+  private static var enteredAlone: Scope? {
     guard let entry = innermost, entry.pointee.kind == .byClient, let scope = entry.pointee.scope else { return nil }
     return scope.isOfPlugin ? nil : scope
   }
 
   /// The scopes that what the calling thread creates now belongs to; nil for none. Refused where it may create nothing.
+  @inline(__always)
   package static func demandOwners() throws(Failure) -> (first: Scope, second: Scope?)? {
+    if let scope = enteredAlone { return (scope, nil) }
+    return try demandOwnersOfAnyKind()
+  }
+
+  @inline(never)
+  private static func demandOwnersOfAnyKind() throws(Failure) -> (first: Scope, second: Scope?)? {
     guard let owners, let scope = owners.first.pointee.scope else {
       try demandCreation()
       return nil

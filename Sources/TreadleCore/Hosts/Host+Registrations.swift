@@ -86,16 +86,16 @@ extension Host {
     try registering { () throws(Failure) in try Loop.post(handle, block(token)) }
   }
 
-  /// Queues a block for some modes.
+  /// Queues a block for some modes. The caller holds the loop.
   package func post(
-    _ token: UInt64, on loop: Loop, modes: ModeNames, wakes: Bool, label: UnsafePointer<CChar>?
+    _ token: UInt64, on handle: UInt, modes: ModeNames, wakes: Bool, label: UnsafePointer<CChar>?
   ) throws(Failure) -> Int32 {
-    try registering { () throws(Failure) in try loop.perform(block(token, label), modes: modes, wakes: wakes) }
+    try registering { () throws(Failure) in try Loop.post(handle, block(token, label), modes: modes, wakes: wakes) }
   }
 
   /// A block that is an event of the host, which uses the token up.
   private func block(_ token: UInt64, _ label: UnsafePointer<CChar>? = nil) -> BlockNode {
-    var block = BlockNode(code: nil, indirect: callback, info: nil, destroy: nil, label: label)
+    var block = BlockNode(code: nil, indirect: callback, info: nil, label: label)
     block.token = token
     block.host = pointer
     block.retire = Host.retireToken

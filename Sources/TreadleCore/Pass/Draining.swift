@@ -73,8 +73,7 @@ extension Loop {
   @inline(never)
   private func keepArrow(_ frame: Frame.Pointer) {
     guard let entry = frame.pointee.batch.first, let code = entry.code, let place = frame.pointee.batch.placeOfFirst else { return }
-    let none = IndirectCallback(object: nil, invoke: nil, drop: nil)
-    var block = BlockNode(code: code, indirect: none, info: entry.info, destroy: nil)
+    var block = BlockNode(code: code, info: entry.info)
     block.flow = Trace.flow(ofPost: place, to: handle.bits)
     if let node = BlockNode.allocateUnrecorded(block) { frame.pointee.batch.replaceFirst(Entry(node)) }
   }

@@ -149,17 +149,14 @@ struct IsolatedLink: BitwiseCopyable {
       envelope.pointee.link.letGo()
       treadle_system_free(envelope)
     }
-    let block = BlockNode(
-      code: unsafeBitCast(open, to: UnsafeMutableRawPointer.self),
-      indirect: IndirectCallback(object: nil, invoke: nil, drop: nil),
-      info: memory, destroy: drop)
+    let block = BlockNode(code: unsafeBitCast(open, to: UnsafeMutableRawPointer.self), info: memory, destroy: drop)
     var names: (UnsafePointer<CChar>?, UnsafePointer<CChar>?) = (CommonModes.name.bytes, nil)
     if inCall { names = isCommon ? (names.0, IsolatedFrame.mode.bytes) : (IsolatedFrame.mode.bytes, nil) }
     do throws(Failure) {
       try withUnsafePointer(to: &names) { names throws(Failure) in
         let list = UnsafeRawPointer(names).assumingMemoryBound(to: UnsafePointer<CChar>?.self)
         let modes = ModeNames(start: list, count: inCall && isCommon ? 2 : 1)
-        _ = try Scope.outside { () throws(Failure) in try loop.perform(block, modes: modes, wakes: true) }
+        _ = try Scope.outside { () throws(Failure) in try Loop.post(loop.handle.bits, block, modes: modes) }
       }
     } catch { drop(memory) }
   }

@@ -5,108 +5,96 @@ import CTreadleSystem
 import Synchronization
 package import TreadleBase
 
-/// Queueing blocks, from any thread (§9 of the rules).
+/// Queueing blocks, from any thread (§9 of the rules). All ways end in `admit`: what a scope, a trace or a debugger adds to a post is
+/// data of its entry.
 extension Loop {
   /// Queues a plain function for the common modes, and wakes the loop, where `postsPlainly`; the handle is the client's, who need not
   /// hold the loop: its memory stays, and under its gate it is looked at whether the loop is the one meant and has its thread.
   @inline(__always)
   package static func post(
     _ handle: UInt, _ code: UnsafeMutableRawPointer, _ info: UnsafeMutableRawPointer?
-  ) throws(Failure) -> Int32 {
-    treadle_system_probe_post(handle, nil, UInt(bitPattern: code))
-    return try post(handle, Entry(code: code, info: info), in: nil)
-  }
+  ) throws(Failure) -> Int32 { try find(handle).admit(Entry(code: code, info: info), as: handle) }
 
   /// Whether a plain post needs no more than its function and info: it belongs to no scope, nobody debugs, and no trace is recorded.
   @inline(__always)
   package static var postsPlainly: Bool { treadle_system_thread().pointee.scope == nil && !Watch.isOn }
 
-  /// `post`, where not: it belongs to a scope, or has to know when it was queued.
+  /// `post`, where not: one of a single scope lies in a group.
   @inline(__always)
   package static func postSlowly(
     _ handle: UInt, _ code: UnsafeMutableRawPointer, _ info: UnsafeMutableRawPointer?
   ) throws(Failure) -> Int32 {
-    guard let scope = Scope.enteredAlone, !Watch.isOn else { return try postOther(handle, code, info) }
-    return try post(handle, code, info, of: scope)
-  }
-
-  /// One of a plugin's scope, of two scopes, or of none; and while somebody debugs.
-  @inline(never)
-  private static func postOther(
-    _ handle: UInt, _ code: UnsafeMutableRawPointer, _ info: UnsafeMutableRawPointer?
-  ) throws(Failure) -> Int32 {
     let owners = try Scope.demandOwners()
-    if owners == nil && Watch.isTracing && !Watch.isDebugging { return try postTraced(handle, code, info) }
-    if Watch.isOn || owners?.second != nil {
-      let none = IndirectCallback(object: nil, invoke: nil, drop: nil)
-      return try post(handle, BlockNode(code: code, indirect: none, info: info, destroy: nil))
-    }
+    if Watch.isOn || owners?.second != nil { return try postWatched(handle, code, info, isOwned: owners != nil) }
     guard let scope = owners?.first else { return try post(handle, code, info) }
-    return try post(handle, code, info, of: scope)
+    if scope.isClosing { throw Scope.closedFailure }
+    return try find(handle).admit(Entry(code: code, info: info), in: PostGroup(of: scope), as: handle)
   }
 
-  /// A plain post, which is recorded: the place in the queue that it gets is the number of its arrow.
-  private static func postTraced(
-    _ handle: UInt, _ code: UnsafeMutableRawPointer, _ info: UnsafeMutableRawPointer?
+  /// One that a trace alone tells of stays plain: the place in the queue that it gets is the number of its arrow. Any other that is
+  /// watched, or of two scopes, is a node.
+  @inline(never)
+  private static func postWatched(
+    _ handle: UInt, _ code: UnsafeMutableRawPointer, _ info: UnsafeMutableRawPointer?, isOwned: Bool
   ) throws(Failure) -> Int32 {
+    if isOwned || Watch.isDebugging { return try post(handle, BlockNode(code: code, info: info)) }
     // Before the loop can have called it.
     let moment = treadle_system_trace_moment()
     var place: UInt64 = 0
-    treadle_system_probe_post(handle, nil, UInt(bitPattern: code))
-    let result = try post(handle, Entry(code: code, info: info), in: nil, place: &place)
+    let result = try find(handle).admit(Entry(code: code, info: info), as: handle, &place)
     let flow = Trace.flow(ofPost: place, to: handle)
     Trace.record(Trace.What.post, at: moment, subject: CallName(post: code).bits, flow: flow)
     return result
   }
 
-  @inline(__always)
-  private static func post(
-    _ handle: UInt, _ code: UnsafeMutableRawPointer, _ info: UnsafeMutableRawPointer?, of scope: Scope
+  /// Queues a block that is none of the plain ones, which is taken over unless this throws. modes: nil for the common ones of a loop
+  /// that need not be held, and whose thread has to be there; a loop whose modes are given is held, and where its thread is gone, the
+  /// block is accepted and never runs (RL-9). One that does not wake the loop does not keep it from sleeping either (BLK-2).
+  package static func post(
+    _ handle: UInt, _ block: BlockNode, modes: ModeNames? = nil, wakes: Bool = true
   ) throws(Failure) -> Int32 {
-    if scope.isClosing { throw Scope.closedFailure }
-    treadle_system_probe_post(handle, nil, UInt(bitPattern: code))
-    return try post(handle, Entry(code: code, info: info), in: PostGroup(of: scope))
-  }
-
-  /// Queues a block that is none of the plain ones, which is taken over unless this throws, and wakes the loop.
-  static func post(_ handle: UInt, _ block: BlockNode) throws(Failure) -> Int32 {
-    let block = try block.scoped()
+    var block = try block.scoped()
     do throws(Failure) {
+      let loop = try find(handle)
+      if let modes, !modes.isEmpty, loop.isAliveAs(handle) {
+        try loop.withLock { () throws(Failure) in try block.modes.append(modes, of: loop, "block") }
+      }
       guard let node = BlockNode.allocate(block) else { throw Failure.noMemory("block") }
+      let isQuiet = !wakes && Watch.isTelling && loop.findsAsleep(block)
       do throws(Failure) {
-        return try post(handle, node)
+        let result = try loop.admit(Entry(node), wakes: wakes, as: handle)
+        if isQuiet { treadle_system_note_signal(UnsafeMutableRawPointer(loop.address), UInt64(handle)) }
+        return result
       } catch {
         treadle_system_free(node)
         throw error
       }
     } catch {
+      if modes != nil && error.status == Status.closed {
+        block.dispose()
+        return Status.ignored
+      }
+      block.modes.free()
       if block.indirect.takeBack() { throw error }
       return Status.ok
     }
   }
 
-  /// Queues a block that is a node, which is taken over unless this throws, and wakes the loop.
-  private static func post(_ handle: UInt, _ node: UnsafeMutablePointer<BlockNode>) throws(Failure) -> Int32 {
-    treadle_system_probe_post(handle, node.pointee.name.label, node.pointee.name.code)
-    return try post(handle, Entry(node), in: nil)
-  }
-
-  /// `group`: one without posts of the scope of a plain post; nil outside of scopes. `place`: of the entry in the queue, for traces.
+  /// The memory of a handle, which may be that of a later life.
   @inline(__always)
-  private static func post(
-    _ handle: UInt, _ entry: Entry, in group: PostGroup?, place: UnsafeMutablePointer<UInt64>? = nil
-  ) throws(Failure) -> Int32 {
+  private static func find(_ handle: UInt) throws(Failure) -> Loop {
     guard let memory = Slab(.loop).find(Handle(bits: handle)) else { throw Handle(bits: handle).failure("loop") }
-    let loop = Loop(memory)
-    if loop.queue(entry, in: group, as: handle, wakes: true, place) { return Status.ok }
-    throw loop.isAliveAs(handle)
-      ? Failure.noMemory("block") : Failure(Status.closed, "loop", "has lost its thread")
+    return Loop(memory)
   }
 
+  /// The one way into the queue. `group`: one without posts of the scope of a plain post; nil outside of scopes. `place`: of the entry
+  /// among all that there ever were, for traces.
   @inline(__always)
-  private func queue(
-    _ entry: Entry, in group: PostGroup?, as handle: UInt, wakes: Bool, _ place: UnsafeMutablePointer<UInt64>? = nil
-  ) -> Bool {
+  private func admit(
+    _ entry: Entry, in group: PostGroup? = nil, wakes: Bool = true, as handle: UInt, _ place: UnsafeMutablePointer<UInt64>? = nil
+  ) throws(Failure) -> Int32 {
+    let node = entry.node
+    treadle_system_probe_post(handle, node?.pointee.name.label, node?.pointee.name.code ?? UInt(bitPattern: entry.code))
     let isForeign = !isCurrent
     state.gate.lock()
     // Looked at here, since a thread that exits takes the gate for the last time after it said so.
@@ -125,7 +113,8 @@ extension Loop {
     }
     state.gate.unlock()
     if sleep != Sleep.awake { endSleep(sleep) }
-    return isQueued
+    if isQueued { return Status.ok }
+    throw isAliveAs(handle) ? Failure.noMemory("block") : Failure(Status.closed, "loop", "has lost its thread")
   }
 
   /// Something is queued for the loop. The gate is held, which orders what is queued: a thread that reads these bits takes it, or the
@@ -138,35 +127,6 @@ extension Loop {
   @inline(__always)
   func forgetPending(_ bits: UInt32) {
     state.pending.store(state.pending.load(ordering: .relaxed) & ~bits, ordering: .relaxed)
-  }
-
-  /// Queues a block for some modes. One that does not wake the loop does not keep it from sleeping either (BLK-2). Takes the
-  /// block over only on success. The caller holds the loop.
-  package func perform(_ block: BlockNode, modes: ModeNames, wakes: Bool) throws(Failure) -> Int32 {
-    var block = try block.scoped()
-    do throws(Failure) {
-      if isAlive {
-        if !modes.isEmpty {
-          try withLock { () throws(Failure) in try block.modes.append(modes, of: self, "block") }
-        }
-        guard let node = BlockNode.allocate(block) else { throw Failure.noMemory("block") }
-        treadle_system_probe_post(handle.bits, node.pointee.name.label, node.pointee.name.code)
-        let isQuiet = !wakes && Watch.isTelling && findsAsleep(block)
-        if queue(Entry(node), in: nil, as: handle.bits, wakes: wakes) {
-          if isQuiet { treadle_system_note_signal(UnsafeMutableRawPointer(address), UInt64(handle.bits)) }
-          return Status.ok
-        }
-        treadle_system_free(node)
-        if isAlive { throw Failure.noMemory("block") }
-      }
-    } catch {
-      block.modes.free()
-      if block.indirect.takeBack() { throw error }
-      return Status.ok
-    }
-    // The thread is gone: the block is accepted, and never runs (RL-9).
-    block.dispose()
-    return Status.ignored
   }
 
   /// Whether another thread sleeps in a mode that admits the block.
@@ -245,8 +205,8 @@ package struct BlockNode {
 
   /// label: one that is kept for ever (`Labels`), or nil.
   package init(
-    code: UnsafeMutableRawPointer?, indirect: IndirectCallback, info: UnsafeMutableRawPointer?, destroy: Function?,
-    label: UnsafePointer<CChar>? = nil
+    code: UnsafeMutableRawPointer?, indirect: IndirectCallback = IndirectCallback(object: nil, invoke: nil, drop: nil),
+    info: UnsafeMutableRawPointer?, destroy: Function? = nil, label: UnsafePointer<CChar>? = nil
   ) {
     name = CallName(postCode: code, label: label)
     self.code = code

@@ -131,7 +131,7 @@ extension BlockNode {
     }
     guard let work = try ScopeWork.make(ScopeWork.Sort.post, self, dispose) else { return self }
     let call = IndirectCallback(object: UnsafeMutableRawPointer(work), invoke: BlockNode.callContent, drop: ScopeWork.endCarrier)
-    var carrier = BlockNode(code: nil, indirect: call, info: nil, destroy: nil)
+    var carrier = BlockNode(code: nil, indirect: call, info: nil)
     carrier.name = name
     return carrier
   }
