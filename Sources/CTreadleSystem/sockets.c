@@ -274,9 +274,9 @@ bool treadle_system_socket_is_hung_up(int32_t fd) {
     return poll_until(&one, 0) > 0 && (one.revents & (POLLHUP | POLLERR | POLLNVAL)) != 0;
 }
 void treadle_system_socket_shut(int32_t fd) { syscall(SYS_shutdown, fd, SHUT_RDWR); }
-int32_t treadle_system_socket_wait(int32_t fd, int64_t until) {
-    struct pollfd one = {.fd = fd, .events = POLLOUT};
-    return poll_until(&one, until);
+bool treadle_system_socket_wait(int32_t fd, int64_t until) {
+    struct pollfd one = {.fd = fd, .events = POLLIN | POLLOUT};
+    return poll_until(&one, until) > 0 && one.revents == POLLIN;
 }
 int32_t treadle_system_wait_readable(int32_t fd, int64_t until) {
     struct pollfd one = {.fd = fd, .events = POLLIN};

@@ -180,14 +180,10 @@ extension MessagePort {
           isSent = true
           return true
         case .closed: return false
-        case .failed(let result) where result == 0 &- treadle_system_etoomanyrefs():
-          // As many files of the user's are on their way as a process may have open. The kernel does not tell when one has arrived.
-          if treadle_system_socket_is_hung_up(socket.number) { return false }
-          try MessagePort.demandTime(until)
-          treadle_system_socket_rest(socket.number, min(until, Clock.now() &+ pause))
-          pause = min(2 &* pause, 10_000_000)
-        case .failed(let result) where result == 0 &- treadle_system_eperm() && !isAccepted:
-          // The server takes files from those whose user it has looked at, and has yet to accept this connection.
+        case .failed(let result)
+        where result == 0 &- treadle_system_etoomanyrefs() || result == 0 &- treadle_system_eperm() && !isAccepted:
+          // As many files of the user's are on their way as a process may have open; or the server, which takes files from those whose
+          // user it has looked at, has yet to accept this connection. The kernel tells of the end of neither.
           if !takeReplies(item) { return false }
           try MessagePort.demandTime(until)
           treadle_system_socket_rest(socket.number, min(until, Clock.now() &+ pause))
@@ -195,10 +191,23 @@ extension MessagePort {
         case .failed(let result): throw Failure.system("sendmsg", result)
         case .wait:
           try MessagePort.demandTime(until)
-          _ = treadle_system_socket_wait(socket.number, until)
+          if !awaitRoom(socket, until: until, item) { return false }
         }
       }
     }
+  }
+
+  /// Waits for room in the socket. A server receives nothing from a sender that has no room for its replies, so these are taken meanwhile.
+  /// False if the other side has gone.
+  private func awaitRoom(_ socket: MessageSocket, until: Int64, _ item: Item) -> Bool {
+    if !treadle_system_socket_wait(socket.number, until) { return true }
+    if !takeReplies(item) { return false }
+    // Without memory they are there still.
+    lock()
+    let isResting = state.isResting
+    unlock()
+    if isResting { MessagePort.sleep() }
+    return true
   }
 
   /// Whether the server has accepted the connection, which it is known by to have answered the question for a ring. One that is not asked

@@ -70,6 +70,45 @@ TEST(the_end_of_the_port_is_seen_by_who_waits_for_room, "MSG-6 MSG-7") {
     CHECK_INT(pthread_join(thread, NULL), 0);
 }
 
+/* While a sender's replies find no room the server receives nothing from it: a sender that waits for room takes them. */
+static char reply_bytes[16000];
+static void reply_much(treadle_message_port port, const treadle_message_port_message *message, void *info) {
+    struct server *server = info;
+    (void)port;
+    if (server->messages++ == 0) await(&server->go_on);
+    CHECK(treadle_message_port_reply(message->call, reply_bytes, sizeof reply_bytes) >= 0);
+}
+static void *serve_much(void *info) {
+    struct server *server = info;
+    server->port = make_local(server->name, reply_much, server);
+    server->loop = treadle_loop_current();
+    CHECK_INT(treadle_retain(server->loop), TREADLE_OK);
+    CHECK_INT(treadle_loop_add(server->loop, server->port, M), TREADLE_OK);
+    sem_post(&server->is_ready);
+    treadle_loop_run(server->loop, M, TREADLE_FOREVER, 0);
+    return NULL;
+}
+TEST(a_sender_that_waits_for_room_takes_its_replies, "MSG-6") {
+    struct server server = {.name = new_name()};
+    struct reply reply = {0};
+    treadle_status status;
+    sem_init(&server.is_ready, 0, 0), sem_init(&server.go_on, 0, 0);
+    CHECK_INT(pthread_create(&server.thread, NULL, serve_much, &server), 0);
+    await(&server.is_ready);
+    treadle_message_port remote = make_remote(server.name);
+    int asked = 0;
+    /* Until there is no room; nobody waits for the replies. */
+    while ((status = treadle_message_port_request(remote, 1, "text", 4, 0, 0, REPLIES, NULL, NULL)) == TREADLE_E_NO_REPLY) asked++;
+    CHECK_INT(status, TREADLE_E_TIMEOUT);
+    sem_post(&server.go_on);
+    CHECK_INT(treadle_message_port_request(remote, 1, "text", 4, TREADLE_FOREVER, TREADLE_FOREVER, REPLIES, keep_reply, &reply), TREADLE_OK);
+    CHECK_INT(reply.size, sizeof reply_bytes);
+    drop_reply(&reply);
+    CHECK_INT(server.messages, asked + 1);
+    end_server(&server);
+    CHECK_INT(discard(remote), TREADLE_OK);
+}
+
 enum { THREADS = 8 };
 static struct server shared_server;
 static treadle_message_port shared_remote;

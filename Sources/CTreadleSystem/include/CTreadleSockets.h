@@ -67,8 +67,9 @@ bool treadle_system_socket_is_bare(int32_t fd);
 /* Whether the other end is closed: nothing can be sent any more. */
 bool treadle_system_socket_is_hung_up(int32_t fd);
 void treadle_system_socket_shut(int32_t fd); /* ends the connection, also for who waits in this process */
-/* Waits for room, or the other end's close, until an absolute monotonic time; a signal ends it too. */
-int32_t treadle_system_socket_wait(int32_t fd, int64_t until);
+/* Waits for room, for a message, or for the other end's close, until an absolute monotonic time; a signal ends it too. Whether there is a
+ * message, and neither of the others. */
+bool treadle_system_socket_wait(int32_t fd, int64_t until);
 /* Waits until it is readable, or its other side has gone, whatever signals come: 1, 0 at the date, or -errno. */
 int32_t treadle_system_wait_readable(int32_t fd, int64_t until);
 void treadle_system_socket_rest(int32_t fd, int64_t until); /* waits for the date, or the other end's end */
