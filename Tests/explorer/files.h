@@ -35,7 +35,8 @@ struct file {
     char name[NAME];
     size_t name_length;
     int peer; /* -1: none, or none any more */
-    bool is_listening, was_connected;
+    bool is_listening, was_connected, was_accepted;
+    int room; /* for so many messages on their way to the other side; 0: for any number */
     struct message *first;
     /* Memory, which both sides have at one address. */
     char *memory;
@@ -61,7 +62,8 @@ long socket_send(int fd, const struct msghdr *message);
 long socket_receive(int fd, struct msghdr *message);
 long socket_shut(int fd);
 struct pollfd;
-long socket_poll(struct pollfd *one);
+struct timespec;
+long socket_poll(struct pollfd *one, const struct timespec *limit);
 void close_socket(int fd);
 long size_file(int fd, size_t size);
 long identify_file(int fd, void *out);

@@ -25,6 +25,7 @@ long __real_syscall(long number, ...);
 #define SITE __builtin_return_address(0)
 
 void let_the_kernel_fail(uint32_t how) { world.may_fail = how; }
+void refuse_memory_files(void) { world.has_no_memory_files = true; }
 /* Opens a file, where there is room for one more. */
 static int open_one(enum file_kind kind) {
     return choose_failure(SHORTAGES, 1) ? -EMFILE : open_file(kind);
@@ -89,7 +90,8 @@ int64_t next_timer_of(const void *epoll) {
 void wake_pollers(void) {
     for (int i = 0; i < world.count; i++) {
         struct vthread *t = &world.threads[i];
-        if (t->state == BLOCKED && t->waits == ON_EPOLL && readiness(t->object)) make_ready(t, 0);
+        uint32_t wanted = t->state != BLOCKED ? 0 : t->waits == ON_EPOLL ? EPOLLIN : t->waits == ON_POLL ? t->events : 0;
+        if (wanted && readiness(t->object) & wanted) make_ready(t, 0);
     }
 }
 /* Something happened to a file: those who want to be told once are told anew. */
@@ -333,7 +335,7 @@ long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f)
         if (file_of((int)e)) return choose_failure(SHORTAGES, 1) ? answer(-ENOMEM) : map_file((int)e);
         return reserve(a);
     case SYS_munmap: return unmap_file((void *)a);
-    case SYS_memfd_create: return answer(open_one(MEMORY));
+    case SYS_memfd_create: return answer(world.has_no_memory_files ? -ENOSYS : open_one(MEMORY));
     case SYS_fallocate: return answer(size_file((int)a, (size_t)d));
     case SYS_statx: return answer(identify_file((int)a, (void *)e));
     case SYS_connect: return answer(socket_connect((int)a, (const void *)b, (size_t)c));
@@ -341,7 +343,7 @@ long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f)
     case SYS_sendmsg: return answer(socket_send((int)a, (const void *)b));
     case SYS_recvmsg: return answer(socket_receive((int)a, (void *)b));
     case SYS_shutdown: return answer(socket_shut((int)a));
-    case SYS_ppoll: return answer(socket_poll((void *)a));
+    case SYS_ppoll: return answer(socket_poll((void *)a, (const void *)c));
     case SYS_epoll_pwait: return answer(wait_for_events((int)a, (struct epoll_event *)b, (int)c, (int)d));
     case SYS_close: return file_of((int)a) ? close_file((int)a) : (int)a >= FIRST ? answer(-EBADF) : __real_syscall(number, a);
     case SYS_write: return (int)a >= FIRST ? answer(write_event((int)a, (const void *)b)) : __real_syscall(number, a, b, c);

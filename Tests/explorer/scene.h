@@ -62,12 +62,18 @@ void refuse_threads(int number);
 /* From here on calls of the kernel may fail, one in a schedule, or two. */
 enum {
     INTERRUPTIONS = 1, /* waits end by a signal's handler or without a reason */
-    SHORTAGES = 2,     /* there is no descriptor, or no memory in the kernel; a socket is full */
+    SHORTAGES = 2,     /* there is no descriptor, or no memory in the kernel */
     REFUSALS = 4,      /* barriers are refused, from that one on: a filter of system calls may come at any time */
     DELAYS = 8,        /* a sleep ends while other threads have no processor, wherever they are */
-    NO_MEMORY = 16     /* the process has none for the library */
+    NO_MEMORY = 16,    /* the process has none for the library */
+    FULL_SOCKETS = 32  /* a socket has no room for more messages than are on their way, then and for good */
 };
 void let_the_kernel_fail(uint32_t how);
+
+/* There are no files in memory from here on: message ports go by their sockets alone, without a ring. */
+void refuse_memory_files(void);
+/* From here on each socket that was accepted has room for so many messages that are not received yet. */
+void leave_accepted_sockets_room(int messages);
 
 /* How many pieces of memory are allocated and not freed. */
 long pieces_in_use(void);

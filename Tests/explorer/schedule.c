@@ -45,7 +45,7 @@ void note(const char *format, ...) {
 
 static void describe_threads(void) {
     static const char *const waits[] = {"nothing", "a futex", "a futex with inheritance", "epoll", "a thread's end",
-                                        "an event of the scene", "a date", "a mutex", "a condition"};
+                                        "an event of the scene", "a date", "a mutex", "a condition", "poll"};
     size_t size = 0;
     for (int i = 0; i < world.count; i++) {
         struct vthread *t = &world.threads[i];

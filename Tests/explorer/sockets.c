@@ -13,6 +13,7 @@
 #include <sys/epoll.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <time.h>
 #include <unistd.h>
 
 static struct file *socket_of(int fd) {
@@ -23,10 +24,19 @@ static struct file *socket_of(int fd) {
 
 /* --- Sockets ---------------------------------------------------------------------------------------- */
 
+void leave_accepted_sockets_room(int messages) { world.room_of_accepted = messages; }
+/* How many messages of a socket have yet to be received. */
+static int on_their_way(const struct file *f) {
+    int count = 0;
+    for (const struct message *m = f->peer >= 0 ? file_of(f->peer)->first : NULL; m; m = m->next) count++;
+    return count;
+}
+/* As Linux has it: a socket is said to have room again when three quarters of what filled it are received. */
+static bool has_room(const struct file *f) { return f->room == 0 || 4 * on_their_way(f) <= f->room; }
 uint32_t socket_readiness(const struct file *f) {
     if (f->is_listening) return f->first ? EPOLLIN : 0;
     bool has_ended = f->was_connected && f->peer < 0;
-    return (f->first || has_ended ? EPOLLIN : 0) | EPOLLOUT | (has_ended ? EPOLLHUP | EPOLLRDHUP : 0);
+    return (f->first || has_ended ? EPOLLIN : 0) | (has_room(f) ? EPOLLOUT : 0) | (has_ended ? EPOLLHUP | EPOLLRDHUP : 0);
 }
 static void append(struct file *f, struct message *message) {
     struct message **end = &f->first;
@@ -77,7 +87,7 @@ long socket_connect(int fd, const void *address, size_t length) {
         struct message *arrival = make_message(0);
         arrival->passed[0] = other;
         f->peer = other, file_of(other)->peer = fd;
-        f->was_connected = file_of(other)->was_connected = true;
+        f->was_connected = file_of(other)->was_connected = file_of(other)->was_accepted = true;
         append(listener, arrival);
         file_has_changed(FIRST + i);
         return 0;
@@ -101,8 +111,12 @@ long socket_send(int fd, const struct msghdr *message) {
     CALL("sendmsg");
     if (!f) return -EBADF;
     if (f->peer < 0) return -EPIPE;
-    if (choose_failure(SHORTAGES, 1)) return -EAGAIN;
+    if (choose_failure(SHORTAGES, 1)) return -ENOBUFS;
     if (choose_failure(INTERRUPTIONS, 1)) return -EINTR;
+    int before = on_their_way(f);
+    if (f->room == 0 && f->was_accepted) f->room = world.room_of_accepted;
+    if (before > 0 && f->room == 0 && choose_failure(FULL_SOCKETS, 1)) f->room = before;
+    if (f->room > 0 && before >= f->room) return -EAGAIN;
     size_t size = 0;
     for (size_t i = 0; i < message->msg_iovlen; i++) size += message->msg_iov[i].iov_len;
     struct message *sent = make_message(size);
@@ -141,6 +155,7 @@ long socket_receive(int fd, struct msghdr *message) {
     f->first = first->next;
     long size = (long)first->size;
     free(first);
+    if (f->peer >= 0 && file_of(f->peer)->room > 0 && has_room(file_of(f->peer))) file_has_changed(f->peer);
     return size;
 }
 /* What this side has sent is received still. */
@@ -159,10 +174,18 @@ long socket_shut(int fd) {
     file_has_changed(fd);
     return 0;
 }
-long socket_poll(struct pollfd *one) {
+long socket_poll(struct pollfd *one, const struct timespec *limit) {
     struct file *f = socket_of(one->fd);
     CALL("poll");
-    one->revents = f ? (short)(socket_readiness(f) & (uint32_t)(one->events | POLLHUP | POLLERR)) : POLLNVAL;
+    one->revents = POLLNVAL;
+    if (!f) return 1;
+    int64_t length = limit ? limit->tv_sec * 1000000000 + limit->tv_nsec : NEVER, until = limit ? world.now + length : NEVER;
+    if (length > 0 && choose_failure(INTERRUPTIONS, 1)) return -EINTR;
+    me()->events = (uint32_t)(one->events | POLLHUP | POLLERR);
+    while (!(socket_readiness(f) & me()->events))
+        if (length <= 0 || block(ON_POLL, f, until) == -ETIMEDOUT) break;
+    one->revents = (short)(socket_readiness(f) & me()->events);
+    if (one->revents) be_told(me(), &f->told);
     return one->revents != 0;
 }
 

@@ -32,13 +32,14 @@ struct told {
 };
 
 enum thread_state { UNUSED, READY, BLOCKED, ENDED };
-enum wait_kind { NO_WAIT, ON_FUTEX, ON_PI_FUTEX, ON_EPOLL, ON_JOIN, ON_EVENT, ON_SLEEP, ON_MUTEX, ON_CONDITION };
+enum wait_kind { NO_WAIT, ON_FUTEX, ON_PI_FUTEX, ON_EPOLL, ON_JOIN, ON_EVENT, ON_SLEEP, ON_MUTEX, ON_CONDITION, ON_POLL };
 
 /* A virtual thread. */
 struct vthread {
     enum thread_state state;
     enum wait_kind waits;
     const void *object; /* that it waits for */
+    uint32_t events;    /* of it, in poll */
     int64_t deadline;   /* of the wait; NEVER */
     int result;         /* of the wait: 0, or -errno */
     uint32_t order;     /* of its wait among all */
@@ -135,7 +136,8 @@ struct world {
     uint32_t waits;
     int preemptions, stale_reads, failures;
     uint32_t may_fail; /* which calls of the kernel may fail */
-    bool has_no_barriers;
+    bool has_no_barriers, has_no_memory_files;
+    int room_of_accepted; /* of sockets; 0: any */
     uint64_t random;
     int priority[THREADS];
     int lowest;

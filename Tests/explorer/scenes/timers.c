@@ -77,6 +77,23 @@ SCENE(a_timer_is_closed_while_it_fires, "OBJ-9, TMR-7") {
     REQUIRE(counted(&called) == calls && counted(&freed) == 1);
 }
 
+/* Two are due. The pass that has both finds that the second has ended, and its loop ends before that one is taken out. */
+static treadle_timer first_due;
+static void add_two_that_are_due(void) {
+    add_timer(stop_in_time, 0);
+    first_due = timer;
+    add_timer(count_fire, 0);
+}
+SCENE(a_timer_is_invalidated_while_the_loop_that_has_collected_it_ends, "TMR-7, OBJ-5, RL-8") {
+    pthread_t owner = start_owner(add_two_that_are_due);
+    REQUIRE(treadle_invalidate(timer) >= 0);
+    REQUIRE_OK(treadle_release(timer));
+    join_owner(owner);
+    REQUIRE(counted(&freed) == 1);
+    REQUIRE_OK(treadle_release(first_due));
+    REQUIRE(counted(&freed) == 2);
+}
+
 /* Of two who set a timer, the later decides: it fires once. */
 static void *set_soon(void *info) {
     REQUIRE_OK(treadle_timer_set_next_fire(timer, treadle_time_now() + MILLISECOND));
