@@ -243,4 +243,30 @@ TEST(what_cannot_cross_the_process_is_refused_by_name, "PLUG-9") {
     unload(user);
 }
 
+/* The host has the extension, but a description that does not describe it. */
+TEST(an_extension_with_a_wrong_description_does_not_cross, "PLUG-9") {
+    static const treadle_extension_argument unknown[] = {{.pass = 77}}, without_size[] = {{.pass = TREADLE_PASS_IN, .other = 1}},
+                                            without_info[] = {{.pass = TREADLE_PASS_CALLBACK, .callback = &store_visit}};
+    static const treadle_extension_function wrong[] = {
+        {.name = "store.add", .signature = "iii", .argument_count = 2, .flags = 2},
+        {.name = "store.add", .signature = "no signature", .argument_count = 2},
+        {.name = "store.note", .signature = "v*", .arguments = unknown, .argument_count = 1},
+        {.name = "store.note", .signature = "v*", .arguments = without_size, .argument_count = 1},
+        {.name = "store.each", .signature = "v^?", .arguments = without_info, .argument_count = 1},
+    };
+    treadle_extension_descriptor descriptor = {.struct_size = sizeof descriptor, .name = HOST_STORE_ID};
+    const treadle_extension_descriptor *given[] = {&descriptor, NULL};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        treadle_plugin plugin = NULL;
+        treadle_plugin_config config = store_config("store");
+        descriptor.functions = &wrong[i];
+        descriptor.function_count = 1;
+        config.extensions = given;
+        CHECK_INT(treadle_plugin_load(&config, &plugin), TREADLE_OK);
+        CHECK_INT(treadle_plugin_start(plugin), TREADLE_OK);
+        CHECK_INT(store_of(plugin, STORE_ID)->act("use"), TREADLE_E_NOT_FOUND);
+        unload(plugin);
+    }
+}
+
 TEST_MAIN()

@@ -190,6 +190,23 @@ TEST(a_message_is_gone_when_its_callback_has_returned, "MPORT-3 OBJ-11") {
     end_port(port);
 }
 
+/* Their slots are used again: the others would be some megabytes. */
+TEST(messages_that_come_and_go_take_no_memory, "MPORT-3 OBJ-4") {
+    enum { SENT = 30000 };
+    atomic_int received = 0;
+    long before = 0;
+    treadle_port port = make_port_of(count_message, &received, 0);
+    add_port(port, MODE);
+    for (int i = 0; i < SENT; i++) {
+        CHECK_INT(send_id(port, 1), TREADLE_OK);
+        CHECK_INT(poll_mode(MODE), TREADLE_RUN_TIMED_OUT);
+        if (i == SENT / 10) before = resident_kilobytes();
+    }
+    CHECK_INT(received, SENT);
+    if (bytes_in_use() != 0) CHECK(resident_kilobytes() < before + 2000); /* the memory is the program's alone */
+    end_port(port);
+}
+
 TEST(a_port_without_a_callback_takes_and_drops, "PORT-3") {
     int before = count_descriptors();
     treadle_port port = make_port_of(NULL, NULL, 0);

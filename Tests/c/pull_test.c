@@ -364,4 +364,63 @@ TEST(what_is_made_in_a_scope_is_fetched, "ABI-10 SCOPE-2 SCOPE-3") {
     CHECK(strcmp(trace_text, "r3 r4") == 0 || strcmp(trace_text, "r4 r3") == 0);
 }
 
+/* A release leaves a run behind, between two callbacks of a batch: that goes on where it was. */
+static treadle_pull left;
+static void leave_one(void *info) {
+    (void)info;
+    trace("leaves");
+    signal_source(1);
+    left = pull(OTHER, TREADLE_FOREVER, 0);
+    next(&left);
+}
+static void end_itself(treadle_source source, void *info) {
+    (void)info;
+    trace("ends");
+    CHECK_INT(discard(source), TREADLE_OK);
+}
+static void tell_of_the_end(treadle_observer observer, uint32_t activity, void *info) { (void)observer, (void)activity, plain(info); }
+TEST(what_follows_a_release_that_leaves_a_run_comes_all_the_same, "ABI-10 SRC0-7 OBJ-4") {
+    start();
+    add_source(1, OTHER);
+    treadle_source ending = NULL, behind = make_source(plain_perform, "next");
+    treadle_source_context context = {.struct_size = sizeof context, .perform = end_itself, .release = leave_one};
+    treadle_observer observer = make_observer(tell_of_the_end, "over", TREADLE_EXIT);
+    CHECK_INT(treadle_source_create(&context, &ending), TREADLE_OK);
+    CHECK_INT(treadle_loop_add(loop, ending, M), TREADLE_OK);
+    CHECK_INT(treadle_loop_add(loop, behind, M), TREADLE_OK);
+    CHECK_INT(treadle_loop_add(loop, observer, M), TREADLE_OK);
+    CHECK_INT(treadle_source_signal(ending), TREADLE_OK);
+    CHECK_INT(treadle_source_signal(behind), TREADLE_OK);
+    CHECK_INT(poll_mode(M), TREADLE_RUN_TIMED_OUT);
+    CHECK_TRACE("ends leaves 1 next over");
+    CHECK_ERROR(treadle_loop_next(loop, &left), TREADLE_E_STALE, "run");
+}
+
+/* A host that is called with a post takes the others at once, and then completes all of them, or none. */
+static bool completes;
+static uint64_t take_all(uint64_t ticket, const treadle_event *now) {
+    treadle_event others[8];
+    trace("( %" PRIu64, now->token);
+    size_t count = host_next(host, others, 8, 0);
+    for (size_t i = 0; i < count; i++) trace("%" PRIu64, others[i].token);
+    trace(")");
+    return completes ? ~ticket : ticket;
+}
+TEST(posts_that_a_call_takes_at_once_are_completed_by_its_return, "ABI-11 ABI-3 ABI-2") {
+    treadle_host_config config = {.struct_size = sizeof config, .dispatch = take_all};
+    CHECK_INT(treadle_host_register(&config, &host), TREADLE_OK);
+    loop = treadle_loop_current();
+    add_source(7, M);
+    for (int round = 0; round < 2; round++) {
+        completes = round == 0;
+        for (uint64_t token = 1; token <= 4; token++) post(token);
+        if (completes) CHECK_INT(poll_mode(M), TREADLE_RUN_TIMED_OUT);
+        else CHECK_ERROR(treadle_loop_run(loop, M, TREADLE_FOREVER, 0), TREADLE_E_CALLBACK, "");
+        CHECK_TRACE("( 1 2 3 4 )");
+        CHECK_INT(*treadle_host_get_retired_count(host), completes ? 0 : 3); /* the first was over when it asked */
+    }
+    CHECK_INT(poll_mode(M), TREADLE_RUN_TIMED_OUT);
+    CHECK_TRACE("");
+}
+
 TEST_MAIN()
