@@ -131,6 +131,7 @@ SOAK = {
     "counts-aarch64": ["bench/run-counts", "aarch64-linux-gnu"],
     "growth": ["scripts/check-growth"],
     "kept-pointers": ["env", "TREADLE_TEST_LOADS=100000", "scripts/test-c", "shared", "plugin_kept"],
+    "plugin-crashes": ["env", "TREADLE_TEST_SCALE=25", "scripts/test-c", "shared", "isolated_restart", "isolated_steps_fault"],
     "example-loads": ["env", "EXAMPLE_LOADS=10000", "scripts/test-plugins", "the_examples_come_and_go_under_load"],
 }
 

@@ -130,11 +130,18 @@ extension Plugin {
     guard let stop = state.pointee.description.stop else { return true }
     let left = until == Clock.forever ? Clock.forever : max(until &- Clock.now(), 0)
     var status = Status.ok
+    forgetReason()
     _ = try? scope.calling(isWatched: hasTable, evenClosing: true) { () throws(Failure) in
       status = ClientCall.status(stop, state.pointee.instance, UnsafeRawPointer(bitPattern: Int(left)))
     }
-    if status < 0 { tell(1, "stop has failed: the plugin is ended all the same") }
+    if status < 0 { tellFailedStop() }
     return status != Status.deferred
+  }
+
+  /// Why, if that was said, and what comes of it.
+  func tellFailedStop() {
+    withReason { text in if let text { tell(1, text) } }
+    tell(1, "stop has failed: the plugin is ended all the same")
   }
 
   /// The scope is closed: nothing of the plugin runs, or is called by Treadle any more.

@@ -71,56 +71,6 @@ TEST(what_cannot_be_isolated_is_refused_by_name, "PLUG-1 PLUG-8") {
     have_no_children();
 }
 
-static const char *const deaths[][2] = {
-    {"segv", "SIGSEGV"}, {"abort", "SIGABRT"}, {"overflow", "SIGSEGV"}, {"exit", "exit status 7"}, {"_exit", "exit status 8"}, {"kill", "SIGKILL"},
-};
-TEST(a_death_in_any_function_is_a_status, "PLUG-4 PLUG-5") {
-    static const char *const steps[] = {"init", "start", "set", "stop", "save", "deinit"};
-    for (size_t d = 0; d < COUNT(deaths); d++) {
-        for (size_t s = 0; s < COUNT(steps); s++) {
-            char what[32];
-            snprintf(what, sizeof what, "%s:%s", steps[s], deaths[d][0]);
-            treadle_plugin plugin = isolate(what);
-            progress();
-            if (s < 2) {
-                CHECK_ERROR(treadle_plugin_start(plugin), TREADLE_E_PLUGIN, deaths[d][1]);
-            } else {
-                CHECK_INT(treadle_plugin_start(plugin), TREADLE_OK);
-                if (s == 2) CHECK_ERROR(treadle_plugin_set(plugin, "size", "5"), TREADLE_E_PLUGIN, deaths[d][1]);
-            }
-            CHECK_INT(treadle_plugin_close(plugin, SECONDS(10)), TREADLE_OK);
-            CHECK_INT(treadle_release(plugin), TREADLE_OK);
-        }
-    }
-    have_no_children();
-}
-TEST(a_death_between_calls_is_logged_with_its_reason, "PLUG-5") {
-    for (size_t d = 0; d < COUNT(deaths); d++) {
-        char what[32], line[96];
-        snprintf(what, sizeof what, "tick:%s", deaths[d][0]);
-        snprintf(line, sizeof line, "0 its process has ended: ");
-        treadle_plugin plugin = isolate(what);
-        CHECK_INT(treadle_plugin_start(plugin), TREADLE_OK);
-        await_line(line);
-        CHECK(has_line(deaths[d][1]));
-        CHECK_ERROR(treadle_plugin_set(plugin, "size", "5"), TREADLE_E_PLUGIN, deaths[d][1]);
-        unload(plugin);
-    }
-    have_no_children();
-}
-TEST(a_death_in_a_constructor_or_on_a_thread_is_a_status, "PLUG-5 PLUG-8") {
-    treadle_plugin plugin = NULL;
-    setenv("TREADLE_TEST_CONSTRUCTOR", "segv", 1);
-    CHECK_ERROR(load_isolated("isolated", NULL, &plugin), TREADLE_E_PLUGIN, "SIGSEGV");
-    setenv("TREADLE_TEST_CONSTRUCTOR", "_exit", 1);
-    CHECK_ERROR(load_isolated("isolated", NULL, &plugin), TREADLE_E_PLUGIN, "exit status 9");
-    unsetenv("TREADLE_TEST_CONSTRUCTOR");
-    plugin = isolate("start:thread");
-    CHECK_ERROR(treadle_plugin_start(plugin), TREADLE_E_PLUGIN, "SIGSEGV");
-    CHECK_INT(treadle_plugin_close(plugin, TREADLE_FOREVER), TREADLE_OK);
-    CHECK_INT(treadle_release(plugin), TREADLE_OK);
-    have_no_children();
-}
 static pid_t pid_of_plugin(void) {
     const char *line = strstr(lines, "pid ");
     return line ? (pid_t)atoi(line + 4) : 0;
@@ -227,38 +177,6 @@ TEST(the_end_of_a_process_that_leaves_another_one_is_seen, "PLUG-5") {
     CHECK_INT(treadle_plugin_start(plugin), TREADLE_OK);
     await_line("SIGSEGV");
     unload(plugin);
-    have_no_children();
-}
-TEST(a_close_ends_a_plugin_that_hangs, "PLUG-5 SCOPE-5") {
-    static const char *const steps[] = {"stop:hang", "deinit:hang", "tick:hang"};
-    for (size_t s = 0; s < COUNT(steps); s++) {
-        treadle_plugin plugin = isolate(steps[s]);
-        CHECK_INT(treadle_plugin_start(plugin), TREADLE_OK);
-        if (s == 2) await_line("at tick");
-        CHECK_INT(treadle_plugin_close(plugin, MILLISECONDS(20)), TREADLE_OK);
-        CHECK_INT(treadle_release(plugin), TREADLE_OK);
-    }
-    have_no_children();
-}
-static void *start_on_this_thread(void *plugin) {
-    CHECK_ERROR(treadle_plugin_start(plugin), TREADLE_E_PLUGIN, "SIGKILL");
-    return NULL;
-}
-TEST(a_close_ends_a_plugin_that_hangs_in_its_start_on_another_thread, "PLUG-5 SCOPE-5") {
-    static const char *const steps[] = {"init:hang", "start:hang"};
-    for (size_t s = 0; s < COUNT(steps); s++) {
-        treadle_plugin plugin = isolate(steps[s]);
-        treadle_plugin_info info = {.struct_size = sizeof info};
-        pthread_t starter;
-        CHECK_INT(pthread_create(&starter, NULL, start_on_this_thread, plugin), 0);
-        while (info.state != TREADLE_PLUGIN_STARTING) CHECK_INT(treadle_plugin_get_info(plugin, &info), TREADLE_OK);
-        /* The start has failed by then, but its thread may be on its way out. */
-        treadle_status status = treadle_plugin_close(plugin, MILLISECONDS(20));
-        CHECK(status == TREADLE_OK || status == TREADLE_E_TIMEOUT);
-        CHECK_INT(treadle_plugin_close(plugin, TREADLE_FOREVER), TREADLE_OK);
-        CHECK_INT(pthread_join(starter, NULL), 0);
-        CHECK_INT(treadle_release(plugin), TREADLE_OK);
-    }
     have_no_children();
 }
 TEST(a_failure_has_the_reason_that_the_plugin_gives, "PLUG-4") {

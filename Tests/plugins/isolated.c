@@ -3,8 +3,7 @@
  *
  * isolated.c: does at each of its functions what the setting "what" says of that function, as "start:segv" or, of two, "start:pid
  * set:checkpoint": for tests of plugins in processes of their own. It tells of its steps by the log, and uses its process's main loop. */
-#include <treadle.h>
-#include <treadle/plugin.h>
+#include "isolated.h"
 
 #include <poll.h>
 #include <pthread.h>
@@ -12,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 static treadle_timer ticker;
@@ -31,12 +31,39 @@ static void fork_and_die(void) {
     poll(&host, 1, -1);
     _exit(0);
 }
-/* The host's environment says how, since nothing else can be asked that early. */
-__attribute__((constructor)) static void construct(void) {
-    const char *deed = getenv("TREADLE_TEST_CONSTRUCTOR");
-    if (deed && strcmp(deed, "segv") == 0) *(volatile int *)(uintptr_t)8 = 1;
-    if (deed && strcmp(deed, "_exit") == 0) _exit(9);
+/* Takes all memory that the process may have, and keeps it. */
+static void take_all_memory(void) {
+    struct rlimit none = {.rlim_cur = 1, .rlim_max = 1};
+    void **last = NULL;
+    setrlimit(RLIMIT_AS, &none);
+    for (size_t size = 1 << 20; size >= sizeof last; size /= 2)
+        for (void **next; (next = malloc(size)); last = next) *next = last;
 }
+/* False for a deed that is not one of these. */
+static bool end_by(const char *deed) {
+    if (strcmp(deed, "segv") == 0) *(volatile int *)(uintptr_t)8 = 1;
+    else if (strcmp(deed, "abort") == 0) abort();
+    else if (strcmp(deed, "overflow") == 0) overflow((char[2]){0});
+    else if (strcmp(deed, "exit") == 0) exit(7);
+    else if (strcmp(deed, "_exit") == 0) _exit(8);
+    else if (strcmp(deed, "kill") == 0) raise(SIGKILL);
+    else if (strcmp(deed, "fork") == 0) fork_and_die();
+    else if (strcmp(deed, "hang") == 0) for (;;) pause();
+    else if (strcmp(deed, "memory") == 0) take_all_memory();
+    else if (strcmp(deed, "thread") == 0) {
+        pthread_t thread;
+        pthread_create(&thread, NULL, die_on_a_thread, NULL);
+        for (;;) pause();
+    } else return false;
+    return true;
+}
+/* The host's environment says how, since nothing else can be asked that early. */
+static void act_early(const char *step) {
+    const char *what = getenv("TREADLE_TEST_EARLY");
+    size_t size = strlen(step);
+    if (what && strncmp(what, step, size) == 0 && what[size] == ':') end_by(what + size + 1);
+}
+__attribute__((constructor)) static void construct(void) { act_early("constructor"); }
 static treadle_status act(const char *step) {
     static const struct treadle_plugin_host *host;
     char what[64], line[96];
@@ -50,19 +77,7 @@ static treadle_status act(const char *step) {
     while ((word = strsep(&rest, " ")) && (strncmp(word, step, size) != 0 || word[size] != ':')) {}
     if (!word) return TREADLE_OK;
     const char *deed = word + size + 1;
-    if (strcmp(deed, "segv") == 0) *(volatile int *)(uintptr_t)8 = 1;
-    if (strcmp(deed, "abort") == 0) abort();
-    if (strcmp(deed, "overflow") == 0) overflow((char[2]){0});
-    if (strcmp(deed, "exit") == 0) exit(7);
-    if (strcmp(deed, "_exit") == 0) _exit(8);
-    if (strcmp(deed, "kill") == 0) raise(SIGKILL);
-    if (strcmp(deed, "fork") == 0) fork_and_die();
-    if (strcmp(deed, "hang") == 0) for (;;) pause();
-    if (strcmp(deed, "thread") == 0) {
-        pthread_t thread;
-        pthread_create(&thread, NULL, die_on_a_thread, NULL);
-        for (;;) pause();
-    }
+    if (end_by(deed)) return TREADLE_OK;
     if (strcmp(deed, "checkpoint") == 0) return host->checkpoint(host);
     if (strcmp(deed, "pid") == 0) {
         snprintf(line, sizeof line, "pid %d", (int)getpid());
@@ -109,6 +124,21 @@ static treadle_status restore(void *instance, const void *bytes, size_t size) {
     return act("restore");
 }
 
+static treadle_status call(void) { return act("call"); }
+/* A death in a callback of the host's is one that the host has brought about. */
+static treadle_status each(visit_fn visit, void *info) {
+    visit(info, (int32_t)getpid());
+    return act("each");
+}
+static const void *get_extension(void *instance, const char *id) {
+    static const struct isolated functions = {call, each};
+    (void)instance, (void)id;
+    return act("extension") == TREADLE_OK ? &functions : NULL;
+}
+
+static const treadle_extension_descriptor descriptor = ISOLATED_DESCRIPTOR;
+TREADLE_PLUGIN_EXPORT_EXTENSIONS(&descriptor)
+static const char *const provided[] = {ISOLATED_ID, NULL};
 static const treadle_plugin_setting settings[] = {
     {.struct_size = sizeof(treadle_plugin_setting), .key = "what", .default_value = "nothing", .description = "what it does, and where"},
     {.struct_size = sizeof(treadle_plugin_setting), .key = "kept", .default_value = "nothing"},
@@ -116,6 +146,8 @@ static const treadle_plugin_setting settings[] = {
 };
 static const treadle_plugin_description description = {
     TREADLE_PLUGIN_COMMON, .id = "org.example.isolated", .name = "isolated", .version = "1", .settings = settings, .setting_count = 3,
-    .init = init, .start = start, .stop = stop, .deinit = deinit, .set = set, .save = save, .restore = restore,
+    .provided = provided, .init = init, .start = start, .stop = stop, .deinit = deinit, .get_extension = get_extension, .set = set,
+    .save = save, .restore = restore,
 };
-TREADLE_PLUGIN_EXPORT(description)
+__attribute__((visibility("default"))) const treadle_plugin_description *treadle_plugin_query(uint32_t host_abi);
+const treadle_plugin_description *treadle_plugin_query(uint32_t host_abi) { return (void)host_abi, act_early("query"), &description; }

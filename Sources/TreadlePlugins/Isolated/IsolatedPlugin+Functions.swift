@@ -212,9 +212,11 @@ extension IsolatedPlugin {
   /// The plugin was closed in a call of its own, which is over on the calling thread.
   func resumeStop(_ timeout: Int64) {
     guard let scope = state.pointee.scope else { return }
-    _ = askToClose(timeout)
+    let status = askToClose(timeout)
     try? scope.calling(isWatched: true, evenClosing: true) { () throws(Failure) in
-      try IsolatedPlugin.find(scope)?.endStop()
+      let plugin = IsolatedPlugin.find(scope)
+      if status < 0 { plugin?.tellFailedStop() }
+      try plugin?.endStop()
     }
   }
 

@@ -146,11 +146,17 @@ struct IsolatedProcess: BitwiseCopyable {
   // MARK: The end
 
   func kill() { _ = treadle_system_spawn_kill(state.pointee.number) }
+
+  /// Has the process that watches the plugin's end it, if it has not ended, and say how it has ended.
+  private func closeLife() {
+    guard let link = plugin.state.pointee.link else { return treadle_system_close_life(&state.pointee.channels) }
+    link.locking { treadle_system_close_life(&state.pointee.channels) }
+  }
   func awaitEnd(until: Int64) { _ = treadle_system_wait_readable(state.pointee.number, until) }
 
   /// The process is killed, unless it has ended; nothing is received from it any more.
   func end() {
-    treadle_system_close_life(&state.pointee.channels)
+    closeLife()
     end(state.pointee.asking)
     end(state.pointee.serving)
     end(state.pointee.output)
@@ -163,10 +169,19 @@ struct IsolatedProcess: BitwiseCopyable {
     _ = try? Item.release(.descriptor, handle, "plugin")
   }
 
+  /// How long a process that has no connection may take to end, and its watcher to say so on a busy machine.
+  private static let usualEnd: Int64 = 100_000_000
+  private static let longestEnd: Int64 = 2_000_000_000
+
   /// That and how it has ended, in words. A process that lives, but has closed its connection, is killed.
   func describeEnding(_ body: (treadle_system_ending, UnsafePointer<CChar>) -> Void) {
     let number = state.pointee.number
-    if treadle_system_wait_readable(number, Clock.after(100_000_000, from: Clock.now())) == 0 { kill() }
+    let now = Clock.now()
+    if treadle_system_wait_readable(number, Clock.after(IsolatedProcess.usualEnd, from: now)) == 0 {
+      closeLife()
+      // The watcher itself may have been stopped by what it watches.
+      if treadle_system_wait_readable(number, Clock.after(IsolatedProcess.longestEnd, from: now)) == 0 { kill() }
+    }
     awaitEnd(until: Clock.forever)
     guard let link = plugin.state.pointee.link else { return }
     var ending = link.locking {
