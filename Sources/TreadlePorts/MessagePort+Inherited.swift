@@ -77,10 +77,12 @@ extension MessagePort {
     }
   }
 
-  /// Ends a port whose one connection has ended. The lock is not held.
+  /// Ends an inherited port whose one connection has ended. Follows whatever may have ended a connection: the kernel tells of that no
+  /// more. The lock is not held.
   func endIfDeserted() {
+    if !state.isInherited { return }
     lock()
-    let isDeserted = state.isInherited && state.connectionCount == 0 && !state.isOver
+    let isDeserted = state.connectionCount == 0 && !state.isOver
     unlock()
     if isDeserted { try? MessagePort.using(handle) { held in held.item.invalidate() } }
   }

@@ -27,7 +27,7 @@ extension MessagePort {
     unlock()
     if mustSleep { MessagePort.sleep() }
     if !isThere {
-      if state.isInherited { endIfDeserted() }
+      endIfDeserted()
       return true
     }
     if !open(&incoming) { return true }
@@ -176,6 +176,7 @@ extension MessagePort {
     lock()
     if let place = place(mark) { disconnect(place) }
     unlock()
+    endIfDeserted()
   }
 
   private func callReceive(_ call: UnsafeMutablePointer<MessageCall>) {
@@ -230,7 +231,11 @@ extension MessagePort {
     _ frame: MessageFrame, to mark: UInt64, _ data: UnsafeRawPointer?, _ file: MessageFile
   ) throws(Failure) -> Bool {
     lock()
-    defer { unlock() }
+    // A sender whose ring is broken is disconnected.
+    defer {
+      unlock()
+      endIfDeserted()
+    }
     if let place = place(mark) { return try send(frame, place, data, file) }
     file.close()
     return false
