@@ -9,7 +9,7 @@
 #   make library            build/lib/libtreadle.so.1 and libtreadle.a
 #   make install PREFIX=... the library, its headers, the CMake package and the pkg-config file
 #   make uninstall          removes what the last make install put there
-#   make wheels             build/wheels: the Python package for machines without a compiler, and its source distribution
+#   make wheels             build/wheels: the Python package for machines without a compiler, for each target whose tools are there
 #   make release VERSION=... [MODE=--dry-run|--rehearse]    build/release: archives, checksums, SBOM, notes; publishes nothing
 #   make generate           all that is made from the headers, written anew
 #   make docs               docs/reference, the reference of C, C++ and Python as HTML; docs/swift-reference, by DocC

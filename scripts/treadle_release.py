@@ -27,6 +27,15 @@ def digest(data: bytes, kind: str = "sha256") -> str:
     return hashlib.new(kind, data).hexdigest()
 
 
+def program_of(readme: Path, kind: str) -> "tuple[str, str]":
+    """The first program of a kind in a README, and what the README says it prints."""
+    text = readme.read_text(encoding="utf-8")
+    program, printed = (re.search(rf"^```{each}\n(.*?)^```$", text, re.M | re.S) for each in (kind, "text"))
+    if program is None or printed is None:
+        raise SystemExit(f"{readme} has no program of the kind {kind}, or does not say what it prints")
+    return program[1], printed[1]
+
+
 def section(text: str, version: str) -> "tuple[str, str]":
     """The changelog's section of a version, or the one of what is not released; and what its heading says."""
     parts = re.split(r"^## (.*)\n", text, flags=re.M)[1:]
