@@ -41,6 +41,7 @@ CANNOT = (
         "plugin plugin_clash plugin_hostile plugin_kill plugin_kill_life plugin_race plugin_refused plugin_scope plugin_storm plugin_versions",
         "dlclose of musl unmaps nothing, and they look for what they have unloaded",
     ),
+    ("musl musl-static", "locked", "it counts the locked instructions of the allocator as well, of which glibc's has none there"),
     ("musl musl-static", "plugin_file run_interrupt thread_cost", "they need names of glibc's, or know what its threads cost"),
     ("musl musl-static", "watchdog", "it looks for callers, which a C library without backtrace does not tell"),
     ("valgrind", "copies_odd", "it runs its own program again, which is valgrind there"),
