@@ -11,7 +11,7 @@ import Synchronization
 /// Every object starts with a `Reference`. Slot 0 is never used: it means "none". Slots come in chunks of 4,096.
 package struct Slab {
   /// The kind's raw value.
-  private let number: UInt32
+  let number: UInt32
 
   @inline(__always)
   package init(_ kind: Kind) { number = kind.rawValue }
@@ -28,6 +28,8 @@ package struct Slab {
     var used: UInt32
     /// The first of a chain of free slots; each names the next.
     var free: UInt32
+    /// The first of a list of batches (`OwnSlots`); each names the next in its first slot.
+    var batches: UInt32
   }
   private var state: UnsafeMutablePointer<State> {
     assert(MemoryLayout<State>.size <= MemoryLayout<treadle_system_slab>.size, "C has room for what a slab knows of itself")
@@ -35,18 +37,19 @@ package struct Slab {
   }
 
   /// How a free slot starts: its reference, which keeps the generation; what late callers may still look at; then the
-  /// next free slot.
-  private struct FreeSlot: ~Copyable {
+  /// next free slot, and of the first slot of a batch the next batch.
+  struct FreeSlot: ~Copyable {
     let reference: Reference
     let touched: UInt64
     var next: UInt32
+    var nextBatch: UInt32
   }
 
   /// Room for one object of this kind, which its owner checks (`fits`).
   @inline(__always)
   var stride: Int {
     switch number {
-    case Kind.loop.rawValue: 640
+    case Kind.loop.rawValue: Slab.roomOfLoop &+ 64
     case Kind.mode.rawValue: 320
     case Kind.thread.rawValue: 256
     case Kind.scope.rawValue: 160
@@ -56,8 +59,14 @@ package struct Slab {
     default: 48
     }
   }
+  /// The room of a loop's state. The free slots that its thread has are behind that, and fill no more than another cache line.
   @inline(__always)
-  package func fits(_ size: Int) -> Bool { size <= stride }
+  static var roomOfLoop: Int { 640 }
+  @inline(__always)
+  package func fits(_ size: Int) -> Bool {
+    assert(Slab.roomOfLoop &+ OwnSlots.room <= Slab(.loop).stride, "a slot has room for the free slots of a loop's thread")
+    return size <= (number == Kind.loop.rawValue ? Slab.roomOfLoop : stride)
+  }
 
   /// The memory of a slot that was allocated once; nil where there is no chunk.
   @inline(__always)
@@ -71,7 +80,7 @@ package struct Slab {
     memory.assumingMemoryBound(to: Reference.self)
   }
   @inline(__always)
-  private static func freeSlot(_ memory: UnsafeMutableRawPointer) -> UnsafeMutablePointer<FreeSlot> {
+  static func freeSlot(_ memory: UnsafeMutableRawPointer) -> UnsafeMutablePointer<FreeSlot> {
     memory.assumingMemoryBound(to: FreeSlot.self)
   }
 
@@ -118,9 +127,9 @@ package struct Slab {
 
   /// Calls `body` with each slot that holds an object now, until it answers false. For rare searches: it looks at all.
   package func forEachLive(_ body: (UInt32, UnsafeMutableRawPointer) -> Bool) {
-    state.pointee.gate.lock()
+    lock()
     let used = state.pointee.used
-    state.pointee.gate.unlock()
+    unlock()
     var slot: UInt32 = 1
     while slot <= used {
       if let memory = memory(slot), !Slab.reference(memory).pointee.seen.isGone, !body(slot, memory) { return }
@@ -156,12 +165,19 @@ package struct Slab {
   /// when there is no memory.
   @inline(__always)
   package func take() -> (slot: UInt32, memory: UnsafeMutableRawPointer)? {
+    lock()
+    return takeShared()
+  }
+
+  /// The same. The gate is closed, and opened here.
+  @inline(__always)
+  func takeShared() -> (slot: UInt32, memory: UnsafeMutableRawPointer)? {
     let state = self.state
-    state.pointee.gate.lock()
+    if state.pointee.free == 0 { state.pointee.free = takeBatch() }
     let slot = state.pointee.free
     guard slot != 0, let memory = memory(slot) else { return takeUnused() }
     state.pointee.free = Slab.freeSlot(memory).pointee.next
-    state.pointee.gate.unlock()
+    unlock()
     return (slot, memory)
   }
 
@@ -173,12 +189,12 @@ package struct Slab {
       let slot = state.pointee.used &+ 1
       if slot < Slab.capacity, let memory = memory(slot) {
         state.pointee.used = slot
-        state.pointee.gate.unlock()
+        unlock()
         return (slot, memory)
       }
-      state.pointee.gate.unlock()
+      unlock()
       guard slot < Slab.capacity, let chunk = treadle_system_zeroed(Int(Slab.slotsOfChunk) &* stride) else { return nil }
-      state.pointee.gate.lock()
+      lock()
       // Others may have been faster: then it is for later slots.
       var index = slot >> 12
       while index < UInt32(TREADLE_SYSTEM_CHUNKS), treadle_system_chunk(number, index) != nil { index &+= 1 }
@@ -190,7 +206,7 @@ package struct Slab {
   @inline(__always)
   package func free(_ slot: UInt32, _ memory: UnsafeMutableRawPointer) {
     let last = Slab.reference(memory).pointee.end()
-    if !last.isLastGeneration { giveBack(slot, memory) }
+    if !last.isLastGeneration { giveBackOwn(slot, memory) }
     if last.has(Reference.Mark.awaited) { Rest.announce() }
   }
 
@@ -206,11 +222,37 @@ package struct Slab {
   /// Gives a slot back in which no life has begun, or in which one has ended.
   @inline(__always)
   package func giveBack(_ slot: UInt32, _ memory: UnsafeMutableRawPointer) {
-    let state = self.state
-    state.pointee.gate.lock()
+    lock()
     Slab.freeSlot(memory).pointee.next = state.pointee.free
     state.pointee.free = slot
-    state.pointee.gate.unlock()
+    unlock()
+  }
+
+  // MARK: The gate is closed
+
+  @inline(__always)
+  func lock() { state.pointee.gate.lock() }
+  @inline(__always)
+  func unlock() { state.pointee.gate.unlock() }
+
+  /// Takes a batch; 0 where there is none.
+  @inline(__always)
+  func takeBatch() -> UInt32 {
+    let batch = state.pointee.batches
+    if batch != 0, let memory = memory(batch) { state.pointee.batches = Slab.freeSlot(memory).pointee.nextBatch }
+    return batch
+  }
+
+  func addBatch(_ batch: UInt32) {
+    guard let memory = memory(batch) else { return }
+    Slab.freeSlot(memory).pointee.nextBatch = state.pointee.batches
+    state.pointee.batches = batch
+  }
+
+  func addChain(from first: UInt32, to last: UInt32) {
+    guard let memory = memory(last) else { return }
+    Slab.freeSlot(memory).pointee.next = state.pointee.free
+    state.pointee.free = first
   }
 
   /// Forgets every object, in the child of a fork: their memory is left as it is.

@@ -33,6 +33,40 @@ TEST(the_handle_of_a_lock_is_never_given_again, "OBJ-2 OBJ-11") {
     }
 }
 
+/* A loop's thread has free slots for itself, a few. The others are for all threads, and when the thread ends, those few are as well. */
+enum { MADE = 200, MOST_KEPT = 2 * 32 };
+static treadle_timer made[MADE];
+static int highest_slot;
+static void *make_timers(void *unused) {
+    CHECK(treadle_loop_current());
+    for (int i = 0; i < MADE; i++) {
+        made[i] = make_timer(NULL, NULL, 1, 0);
+        int slot = (uintptr_t)made[i] >> 6 & 0xFFFFFF;
+        if (slot > highest_slot) highest_slot = slot;
+    }
+    return unused;
+}
+static void end_timers(void) {
+    for (int i = 0; i < MADE; i++) CHECK_INT(treadle_timer_release(made[i]), TREADLE_OK);
+}
+static void *make_and_end_timers(void *unused) {
+    make_timers(NULL), end_timers();
+    make_timers(NULL), end_timers();
+    return unused;
+}
+TEST(threads_that_end_leave_their_free_slots_to_others, "OBJ-11 RL-8") {
+    on_thread(make_and_end_timers, NULL);
+    int first = highest_slot;
+    CHECK(first <= MADE + 1);
+    for (int i = 0; i < 30; i++) on_thread(make_and_end_timers, NULL);
+    CHECK_INT(highest_slot, first);
+}
+TEST(a_thread_leaves_most_of_the_slots_that_it_frees_to_others, "OBJ-11") {
+    CHECK(treadle_loop_current());
+    for (int i = 0; i < 30; i++) on_thread(make_timers, NULL), end_timers();
+    CHECK(highest_slot <= MADE + MOST_KEPT + 1);
+}
+
 /* Every queued block keeps its routine: more of them than the routine can count. */
 static void count_call(int *calls) { ++*calls; }
 TEST(a_routine_may_be_queued_more_often_than_it_can_count, "OBJ-2 OBJ-3") {

@@ -14,14 +14,14 @@ extension Item {
     _ prepare: (Item) -> Void
   ) throws(Failure) -> Item {
     try Runtime.start()
-    guard let (slot, memory) = Slab(kind).take() else { throw Failure.noMemory("object") }
+    guard let (slot, memory) = Slab(kind).takeOwn() else { throw Failure.noMemory("object") }
     let item = Item(kind, slot, memory)
     item.beginCell(traits)
     item.setCode(code)
     item.cell.info = info
     prepare(item)
     if let context, !item.attach(context) {
-      Slab(kind).giveBack(slot, memory)
+      item.giveSlotBack()
       throw Failure.noMemory("object")
     }
     if Watch.isTelling && kind != .port { item.cell.notes.store(Note.unused, ordering: .relaxed) }
@@ -72,7 +72,7 @@ extension Item {
 
     func giveBack() {
       treadle_system_free(context)
-      item.slab.giveBack(item.slot, UnsafeMutableRawPointer(item.address))
+      item.giveSlotBack()
     }
   }
 
@@ -112,8 +112,12 @@ extension Item {
   @inline(__always)
   private func giveBackPlain() {
     if context != nil { freeEmptyContext() }
-    slab.giveBack(slot, UnsafeMutableRawPointer(address))
+    giveSlotBack()
   }
+
+  /// The slot of a cell in which no life has begun, or in which one has ended.
+  @inline(__always)
+  private func giveSlotBack() { slab.giveBackOwn(slot, UnsafeMutableRawPointer(address)) }
 
   /// Another thread has held the item for the length of a call between that look and the end, and the item has needed a context for it.
   @inline(never)

@@ -154,6 +154,7 @@ package struct Loop {
 
   /// Gives back what the loop has, and makes its slot what a new one looks like. Late callers may still look at it.
   private func empty() {
+    assert(OwnSlots.areNone(loop: UnsafeMutableRawPointer(address)), "the thread has passed its free slots on")
     record?.close()
     for slot in state.modes.elements { Mode(slot: slot)?.close() }
     state.modes.free()

@@ -52,6 +52,45 @@ SCENE(a_retain_against_the_next_life_of_its_slot, "OBJ-11, OBJ-4") {
     REQUIRE_OK(treadle_release(next));
 }
 
+/* Threads with loops have free slots for themselves, and pass them on: each is one item's at a time, and none is lost when they end. */
+enum { LIVE = 5, SLOTS = 4 * LIVE };
+static counter is_had[SLOTS], was_had[SLOTS];
+static struct event is_ready[2], may_begin;
+static int slot_of(treadle_source item) { return (uintptr_t)item >> 6 & 0xFFFFFF; }
+static treadle_source take_slot(void) {
+    treadle_source made = make_source(never, NULL, NULL);
+    REQUIRE(slot_of(made) < SLOTS && count(&is_had[slot_of(made)]) == 1);
+    count(&was_had[slot_of(made)]);
+    return made;
+}
+static void give_slot(treadle_source made) {
+    atomic_fetch_sub_explicit(&is_had[slot_of(made)], 1, memory_order_relaxed);
+    REQUIRE_OK(treadle_release(made));
+}
+static void *take_and_give(void *ready) {
+    treadle_source made[LIVE];
+    treadle_loop_current();
+    set(ready);
+    await(&may_begin);
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < LIVE; i++) made[i] = take_slot();
+        for (int i = 0; i < LIVE; i++) give_slot(made[i]);
+    }
+    return NULL;
+}
+SCENE(threads_pass_free_slots_on, "OBJ-11, RL-8") {
+    pthread_t first = start(take_and_give, &is_ready[0]), second = start(take_and_give, &is_ready[1]);
+    await(&is_ready[0]);
+    await(&is_ready[1]);
+    explore_from_here();
+    set(&may_begin);
+    join(first);
+    join(second);
+    int used = 0;
+    for (int slot = 0; slot < SLOTS; slot++) used += counted(&was_had[slot]) != 0;
+    for (; used > 0; used--) REQUIRE(count(&was_had[slot_of(take_slot())]) > 2);
+}
+
 /* The same of loops: a post to one whose thread is gone does not reach the next, which is created for a thread that takes it over. */
 static treadle_thread worker;
 static struct event may_end, is_posted;

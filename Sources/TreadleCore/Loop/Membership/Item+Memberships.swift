@@ -78,9 +78,9 @@ extension Item {
       self.mode?.state.hasScattered.store(true, ordering: .relaxed)
     }
     if isOwn { return self }
-    guard let context = needContext(), let (slot, memory) = slab.take() else { throw Failure.noMemory("membership") }
+    guard let context = needContext(), let (slot, memory) = slab.takeOwn() else { throw Failure.noMemory("membership") }
     if !context.pointee.aliases.insert(UInt64(mode.slot), UInt(slot)) {
-      slab.giveBack(slot, memory)
+      slab.giveBackOwn(slot, memory)
       throw Failure.noMemory("membership")
     }
     let alias = Item(tag: Handle.tag(like: tag, slot), memory)

@@ -46,6 +46,7 @@ extension Loop {
     lock()
     defer { unlock() }
     return brokenModes() ?? brokenJobs(state.firstJob, upTo: state.lastJob) ?? brokenQueues()
+      ?? OwnSlots.brokenInvariant(loop: UnsafeMutableRawPointer(address))
   }
 
   /// The lock is held.

@@ -163,6 +163,7 @@ extension Loop {
     discardBlocks()
     discardJobs()
     closeSleep()
+    OwnSlots.passOn(loop: UnsafeMutableRawPointer(address))
     drop()
   }
 }
