@@ -86,8 +86,8 @@ static const struct row {
     {"post", nothing, post, 1},
     {"a pass that calls a post", nothing, pass, 4},
     {"a pass that calls ten posts", ten_posts, pass, 4},
-    {"a pass in which one timer fires", one_due, pass, 4},
-    {"a pass in which two fire", two_due, pass, 6},
+    {"a pass in which one timer fires", one_due, pass, 3},
+    {"a pass in which two fire", two_due, pass, 4},
     {"a pass that notifies an observer", one_observer, pass, 2},
     {"a pass that notifies two", other_observer, pass, 2},
 };

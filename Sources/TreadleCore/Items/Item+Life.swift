@@ -106,11 +106,11 @@ extension Item {
 
   /// Nothing is to be done at its end, as it is now.
   @inline(__always)
-  private var isPlain: Bool { context == nil && !hasNote(Note.unused) }
+  var isPlain: Bool { context == nil && !hasNote(Note.unused) }
 
   /// The end of one that was plain when that was looked at.
   @inline(__always)
-  private func giveBackPlain() {
+  func giveBackPlain() {
     if context != nil { freeEmptyContext() }
     giveSlotBack()
   }

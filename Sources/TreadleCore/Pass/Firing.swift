@@ -73,6 +73,11 @@ extension Loop {
       lock()
       return nil
     }
+    if item.endOneShot() {
+      unlink(item, of: item, from: mode)
+      item.giveBackPlain()
+      return nil
+    }
     if item.endFiring(.due) { return nil }
     if item.hasNote(Item.Note.aliased) {
       item.restEverywhere()

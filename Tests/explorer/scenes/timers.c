@@ -243,6 +243,40 @@ SCENE(a_timer_is_set_again_while_it_fires, "TMR-17") {
     REQUIRE(counted(&called) == 2 && counted(&freed) == 1);
 }
 
+/* The same of a one-shot with nothing but a function, which nobody owns by then: it would end without the date. */
+static void start_one_that_waits(void) { REQUIRE_OK(treadle_timer_start(HOUR, 0, wait_for_a_date, NULL, &timer)); }
+SCENE(a_one_shot_is_set_again_and_released_while_it_fires, "TMR-17, TMR-15") {
+    pthread_t owner = start_owner(start_one_that_waits);
+    set_soon(NULL);
+    await(&fires);
+    set_soon(NULL);
+    REQUIRE_OK(treadle_release(timer));
+    set(&is_set_again);
+    join_owner(owner);
+    REQUIRE(counted(&called) == 2 && treadle_retain(timer) == TREADLE_E_STALE);
+}
+/* Its life ends once, whether its loop or another thread drops the last reference. */
+static void fire_and_stop(treadle_timer self, void *info) {
+    (void)self, (void)info;
+    stop_loop(NULL);
+}
+static void start_one(void) { REQUIRE_OK(treadle_timer_start(0, 0, fire_and_stop, NULL, &timer)); }
+SCENE(a_one_shot_is_released_while_it_fires, "OBJ-4, OBJ-11") {
+    pthread_t owner = start_owner(start_one);
+    REQUIRE_OK(treadle_retain(timer));
+    REQUIRE_OK(treadle_release(timer));
+    REQUIRE_OK(treadle_release(timer));
+    join_owner(owner);
+    REQUIRE(counted(&called) == 1 && treadle_retain(timer) == TREADLE_E_STALE);
+    treadle_timer_context context = {.struct_size = sizeof context, .fire = fire_and_stop, .fire_at = treadle_time_now() + HOUR};
+    treadle_timer first, second;
+    REQUIRE_OK(treadle_timer_create(&context, &first));
+    REQUIRE_OK(treadle_timer_create(&context, &second));
+    REQUIRE(first != second);
+    REQUIRE_OK(treadle_release(first));
+    REQUIRE_OK(treadle_release(second));
+}
+
 /* The last reference of a timer in no mode goes while another thread, which has none, has it get what a tolerance needs. */
 static void *give_a_tolerance(void *info) {
     treadle_status status = treadle_timer_set_tolerance(timer, MILLISECOND);

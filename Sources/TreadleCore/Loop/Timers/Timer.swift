@@ -263,6 +263,15 @@ extension Item {
     return true
   }
 
+  /// The callback of a one-shot has returned, nobody has given it another date, and nobody refers to it but the mode that it is in: with the
+  /// mode's reference the life ends, in one exchange. The caller, who has the lock of the date, takes it out of the mode, and gives it back.
+  /// False with nothing changed.
+  @inline(__always)
+  func endOneShot() -> Bool {
+    if !hasTrait(Trait.once) || hasState(State.rescheduled) || hasNote(Note.aliased) || !isPlain { return false }
+    return cell.reference.endIfOnly(beside: Reference.Mark.valid | Reference.Mark.claimed)
+  }
+
   @inline(__always)
   private func date(after firing: Firing) -> Int64 {
     switch firing {
