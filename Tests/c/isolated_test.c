@@ -206,6 +206,18 @@ static int open_descriptors(void) {
     for (int fd = 0; fd < 1024; fd++) count += fcntl(fd, F_GETFD) >= 0;
     return count;
 }
+TEST(plugins_that_come_and_go_leave_no_memory, "PLUG-5 OBJ-4") {
+    enum { ROUNDS = 30 };
+    size_t before = 0;
+    for (int i = 0; i < ROUNDS; i++) {
+        treadle_plugin plugin = isolate("");
+        CHECK_INT(treadle_plugin_start(plugin), TREADLE_OK);
+        CHECK_INT(treadle_plugin_close(plugin, TREADLE_FOREVER), TREADLE_OK);
+        CHECK_INT(treadle_release(plugin), TREADLE_OK);
+        if (i == ROUNDS / 2) before = bytes_in_use();
+    }
+    if (bytes_in_use() >= before + 1000) check_failed(__FILE__, __LINE__, "%zu bytes are left", bytes_in_use() - before);
+}
 TEST(nothing_is_left_of_plugins_that_crash, "PLUG-5") {
     int before = 0;
     for (int i = 0; i < scaled(400); i++) {

@@ -193,12 +193,13 @@ TEST(a_message_is_gone_when_its_callback_has_returned, "MPORT-3 OBJ-11") {
 /* Their slots are used again: the others would be some megabytes. */
 TEST(messages_that_come_and_go_take_no_memory, "MPORT-3 OBJ-4") {
     enum { SENT = 30000 };
+    static const char bytes[100];
     atomic_int received = 0;
     long before = 0;
     treadle_port port = make_port_of(count_message, &received, 0);
     add_port(port, MODE);
     for (int i = 0; i < SENT; i++) {
-        CHECK_INT(send_id(port, 1), TREADLE_OK);
+        CHECK_INT(treadle_port_send_bytes(port, 1, bytes, sizeof bytes, 0), TREADLE_OK);
         CHECK_INT(poll_mode(MODE), TREADLE_RUN_TIMED_OUT);
         if (i == SENT / 10) before = resident_kilobytes();
     }

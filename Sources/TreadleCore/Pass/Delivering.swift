@@ -40,16 +40,14 @@ extension Loop {
   private func receiveMessage(_ frame: Frame.Pointer) { while nextMessage(frame) && callPort(frame) {} }
 
   /// What follows the callback of an item: its counted reference goes back, or that which was left to the loop during the call.
-  /// True if there was one: the client may have been called.
+  /// The client may have been called by that.
   @inline(__always)
-  @discardableResult
-  func settleItem(_ frame: Frame.Pointer) -> Bool {
-    if frame.pointee.callout.item == nil { return false }
+  func settleItem(_ frame: Frame.Pointer) {
+    if frame.pointee.callout.item == nil { return }
     lock()
     let dropped = endCallout(frame)
     unlock()
     dropped?.drop()
-    return dropped != nil
   }
 
   /// An item is the frame's callout no more. The item, if a reference to it is to be dropped when the lock is free. The lock is held.

@@ -111,6 +111,7 @@ static void *have_a_loop(void *info) {
     REQUIRE_OK(treadle_retain(loop));
     return info;
 }
+static void never_called(void) { REQUIRE(false); }
 static void be_refused(treadle_port port) {
     int before = counted(&freed);
     treadle_post post = post_with_destroy();
@@ -120,7 +121,13 @@ static void be_refused(treadle_port port) {
     REQUIRE(treadle_port_send_bytes(port, 1, two_modes, sizeof two_modes, 0) == TREADLE_E_CLOSED);
     treadle_message_port remote;
     REQUIRE(treadle_message_port_create_remote("scene-nowhere", NULL, &remote) == TREADLE_E_NOT_FOUND);
-    REQUIRE(counted(&freed) == before + 2);
+    treadle_invocation call;
+    treadle_invocation_config config = {.struct_size = sizeof config, .code = never_called, .signature = "v", .destroy = count_release};
+    treadle_invocation_options options = {.struct_size = sizeof options, .loop = loop};
+    REQUIRE_OK(treadle_invocation_create(&config, &call));
+    REQUIRE(treadle_invocation_perform(call, &options) == TREADLE_E_CLOSED);
+    REQUIRE_OK(treadle_release(call));
+    REQUIRE(counted(&freed) == before + 3);
 }
 SCENE(refused_calls_leave_nothing, "OBJ-2, PERF-8, PORT-2, MSG-1") {
     treadle_port port;
