@@ -128,7 +128,7 @@ public func treadle_invocation_perform(
 
 /// Takes the completion over unless it throws.
 private func perform(
-  _ invocation: treadle_invocation?, _ options: treadle_invocation_options, completion: Request?
+  _ invocation: treadle_invocation?, _ options: treadle_invocation_options, completion: WorkItem?
 ) throws(Failure) -> Int32 {
   let wait = try checkedWait(options, hasCompletion: completion != nil)
   let modes = try requestModes(options.modes, options.mode_count)
@@ -189,7 +189,7 @@ private func withTarget(
   return try body(.caller)
 }
 
-private func makeLater(_ request: Request, on loop: OpaquePointer?) throws(Failure) -> LaterRequest {
+private func makeLater(_ request: WorkItem, on loop: OpaquePointer?) throws(Failure) -> LaterRequest {
   if loop == nil { return try LaterRequest(request, on: Loop.current()) }
   return try Loop.holding(bits(loop), "completion_loop") { loop throws(Failure) in
     try LaterRequest(request, on: loop)

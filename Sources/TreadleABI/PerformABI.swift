@@ -41,7 +41,7 @@ public func treadle_perform(
 
 @inline(__always)
 private func perform(
-  _ request: Request, on: UnsafeMutableRawPointer?, _ modes: ModeNames?, _ awaited: Request.Awaited
+  _ request: WorkItem, on: UnsafeMutableRawPointer?, _ modes: ModeNames?, _ awaited: WorkItem.Awaited
 ) throws(Failure) -> Int32 {
   let handle = Handle(bits: UInt(bitPattern: on))
   if handle.kind == .loop {
@@ -79,10 +79,10 @@ public func treadle_perform_cancel(_ like: UnsafePointer<treadle_request>?) -> t
 @inline(__always)
 func takingOver(
   _ given: UnsafePointer<treadle_request>?, _ subject: StaticString,
-  _ body: (Request, treadle_request) throws(Failure) -> Int32
+  _ body: (WorkItem, treadle_request) throws(Failure) -> Int32
 ) throws(Failure) -> Int32 {
   let known = try ClientStruct.copyKnownPart(given, subject)
-  let request: Request
+  let request: WorkItem
   let host: Host?
   do throws(Failure) {
     request = try makeRequest(ClientStruct.copy(given, subject))
@@ -122,7 +122,7 @@ func checkOutcome(_ result: Int32) throws(Failure) -> Int32 {
   }
 }
 
-private func makeRequest(_ given: treadle_request) throws(Failure) -> Request {
+private func makeRequest(_ given: treadle_request) throws(Failure) -> WorkItem {
   if given.reserved != 0 { throw Failure(Status.argument, "reserved", "is not 0") }
   if given.host != nil {
     try refuse(given.fn != nil, "fn")
@@ -134,8 +134,7 @@ private func makeRequest(_ given: treadle_request) throws(Failure) -> Request {
     throw Failure(Status.argument, "fn", "is NULL, and so are routine and host")
   }
   try checkLabel(given.label)
-  var request = Request(function: given.fn, target: given.target, argument: given.argument)
-  request.label = keepLabel(given.label)
+  var request = WorkItem(request: given.fn, target: given.target, argument: given.argument, label: keepLabel(given.label))
   request.indirect = try mainCallback(hasPlain: given.fn != nil, given.routine, "routine")
   request.releaseTarget = given.release_target
   request.releaseArgument = given.release_argument

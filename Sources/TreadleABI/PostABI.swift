@@ -44,10 +44,10 @@ public func treadle_loop_post_in(
         if let host { return try host.post(given.token, on: handle, modes: modes, wakes: wakes, label: keepLabel(given.label)) }
         let routine = try mainCallback(hasPlain: given.fn != nil, given.routine, "routine")
         do throws(Failure) {
-          let block = BlockNode(
-            code: unsafeBitCast(given.fn, to: UnsafeMutableRawPointer?.self), indirect: routine, info: given.info,
-            destroy: given.destroy, label: keepLabel(given.label))
-          return try Loop.post(handle, block, modes: modes, wakes: wakes)
+          let item = WorkItem(
+            post: unsafeBitCast(given.fn, to: UnsafeMutableRawPointer?.self), given.info, destroy: given.destroy, indirect: routine,
+            label: keepLabel(given.label))
+          return try Loop.post(handle, item, modes: modes, wakes: wakes)
         } catch {
           drop(routine)
           throw error

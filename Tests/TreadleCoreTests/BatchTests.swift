@@ -67,9 +67,7 @@ struct BatchTests {
     let info = UnsafeMutableRawPointer(bitPattern: 0x5678)
     let plain = Entry(code: try #require(function), info: info)
     #expect(plain.code == function && plain.info == info && plain.node == nil)
-    let block = BlockNode(
-      code: function, indirect: IndirectCallback(object: nil, invoke: nil, drop: nil), info: info, destroy: nil)
-    let node = try #require(BlockNode.allocate(block))
+    let node = try #require(BlockNode.allocate(BlockNode(WorkItem(post: function, info))))
     let entry = Entry(node)
     #expect(entry.code == nil && entry.node == node)
     BlockNode.free(node)

@@ -65,11 +65,10 @@ struct PassTests {
     }
 
     /// Queues a block; its info goes back when it was its turn, or never will be.
-    func post(_ destroy: @escaping BlockNode.Function = { _ in }, info: UnsafeMutableRawPointer? = nil) throws {
-      let block = BlockNode(
-        code: unsafeBitCast(PassTests.nothing, to: UnsafeMutableRawPointer.self), info: info, destroy: destroy)
+    func post(_ destroy: @escaping WorkItem.Release = { _ in }, info: UnsafeMutableRawPointer? = nil) throws {
+      let item = WorkItem(post: unsafeBitCast(PassTests.nothing, to: UnsafeMutableRawPointer.self), info, destroy: destroy)
       _ = try "order".withCString { name in
-        try [UnsafePointer(name)].withUnsafeBufferPointer { try Loop.post(loop.handle.bits, block, modes: $0, wakes: false) }
+        try [UnsafePointer(name)].withUnsafeBufferPointer { try Loop.post(loop.handle.bits, item, modes: $0, wakes: false) }
       }
     }
   }
@@ -184,7 +183,7 @@ struct PassTests {
       try scene.post()
       #expect(scene.loop.nextBlock(scene.frame) && log.all.count == 1)
       // The run ends here: the third goes back ahead of the fourth.
-      scene.loop.abandonCallout(scene.frame)
+      scene.loop.settle(scene.frame, .abandoned)
       scene.loop.abandonBatch(scene.frame)
       #expect(log.all.count == 2 && scene.loop.hasEligibleBlock(scene.mode))
       #expect(scene.loop.openBlocks(scene.frame) && scene.frame.pointee.batch.entries.count == 2)

@@ -83,23 +83,29 @@ extension Host {
   /// Queues a block for the common modes and wakes the loop, as `Loop.post` does. Its token is retired only
   /// if it never runs, or the host does not complete it.
   package func post(_ token: UInt64, on handle: UInt) throws(Failure) -> Int32 {
-    try registering { () throws(Failure) in try Loop.post(handle, block(token)) }
+    try registering { () throws(Failure) in try Loop.post(handle, item(token)) }
   }
 
   /// Queues a block for some modes. The caller holds the loop.
   package func post(
     _ token: UInt64, on handle: UInt, modes: ModeNames, wakes: Bool, label: UnsafePointer<CChar>?
   ) throws(Failure) -> Int32 {
-    try registering { () throws(Failure) in try Loop.post(handle, block(token, label), modes: modes, wakes: wakes) }
+    try registering { () throws(Failure) in try Loop.post(handle, item(token, label), modes: modes, wakes: wakes) }
   }
 
-  /// A block that is an event of the host, which uses the token up.
-  private func block(_ token: UInt64, _ label: UnsafePointer<CChar>? = nil) -> BlockNode {
-    var block = BlockNode(code: nil, indirect: callback, info: nil, label: label)
-    block.token = token
-    block.host = pointer
-    block.retire = Host.retireToken
-    block.retireUsed = Host.useToken
-    return block
+  /// A post that is an event of the host, which uses the token up.
+  private func item(_ token: UInt64, _ label: UnsafePointer<CChar>? = nil) -> WorkItem {
+    own(WorkItem(post: nil, nil, label: label), token, retire: Host.retireToken)
+  }
+
+  /// An item as an event of the host. retire: what becomes of its token if the host does not complete it.
+  func own(_ item: WorkItem, _ token: UInt64, retire: @escaping WorkItem.Retire) -> WorkItem {
+    var item = item
+    item.indirect = callback
+    item.token = token
+    item.host = pointer
+    item.retire = retire
+    item.retireUsed = Host.useToken
+    return item
   }
 }

@@ -22,15 +22,10 @@ extension Host {
   /// Has `body` take a request over, unless it throws, whose performing is an event. That uses the token up, and so does the
   /// end of a wait; of a request that is dropped, or that the host does not complete, the token is retired.
   package func registering(
-    _ token: UInt64, as request: Request, isAwaited: Bool, _ body: (Request) throws(Failure) -> Int32
+    _ token: UInt64, as request: WorkItem, isAwaited: Bool, _ body: (WorkItem) throws(Failure) -> Int32
   ) throws(Failure) -> Int32 {
     try registering { () throws(Failure) in
-      var request = request
-      request.indirect = callback
-      request.token = token
-      request.host = pointer
-      request.retire = isAwaited ? Host.useToken : Host.retireToken
-      request.retireUsed = Host.useToken
+      let request = own(request, token, retire: isAwaited ? Host.useToken : Host.retireToken)
       do throws(Failure) {
         return try body(request)
       } catch {

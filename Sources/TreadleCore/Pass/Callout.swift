@@ -168,9 +168,9 @@ extension Loop {
     let block = frame.pointee.callout.block
     if let code = block.code {
       state.running.store(CallName(post: code).bits, ordering: .relaxed)
-      unsafeBitCast(code, to: BlockNode.Function.self)(block.info)
+      unsafeBitCast(code, to: WorkItem.Release.self)(block.info)
     } else if let node = block.node {
-      state.running.store(node.pointee.name.bits, ordering: .releasing)
+      state.running.store(node.pointee.item.name.bits, ordering: .releasing)
       callNode(node, frame)
     }
     return !wasLeftByFork(frame)
@@ -178,23 +178,17 @@ extension Loop {
 
   @inline(never)
   private func callNode(_ node: UnsafeMutablePointer<BlockNode>, _ frame: Frame.Pointer) {
-    if let direct = node.pointee.indirect.direct {
-      direct.pointee.perform(subject: nil, value: 0)
-    } else if let invoke = node.pointee.indirect.invoke {
-      if BlockNode.isFetched(node) { return leaveToHost(frame) }
-      var event = Event(
-        Event.Kind.block, token: node.pointee.token, loop: handlePointer, subject: 0, mode: frame.pointee.mode.name)
-      let isComplete = invoke(node.pointee.indirect.object, &event)
-      // By now it may be others of the host's, or none: the node may have gone.
-      if frame.pointee.handedCount != 0 && !isOfParent {
+    if node.pointee.item.isFetched { return leaveToHost(frame) }
+    let isComplete = node.pointee.item.perform(on: handlePointer, mode: frame.pointee.mode.name)
+    if !isOfParent {
+      // By now it may be others of a host's, or none: the node may have gone.
+      if frame.pointee.handedCount != 0 {
         endBlocks(frame, isComplete ? .all : .none)
-      } else if isComplete && !isOfParent && frame.pointee.callout.kind == .block, let last = frame.pointee.callout.block.node {
-        BlockNode.complete(last)
+      } else if isComplete && frame.pointee.callout.kind == .block, let last = frame.pointee.callout.block.node {
+        last.pointee.item.complete()
       }
-      if !isComplete { fail(frame) }
-    } else if let code = node.pointee.code {
-      unsafeBitCast(code, to: BlockNode.Function.self)(node.pointee.info)
     }
+    if !isComplete { fail(frame) }
   }
 
   @inline(__always)

@@ -78,30 +78,48 @@ extension Loop {
     }
     frame.pointee.batch.close()
   }
+}
 
-  /// The callout that is being made never returns: its thread ends inside of it.
-  func abandonCallout(_ frame: Frame.Pointer) {
+/// How a callout ends.
+enum Outcome {
+  case returned
+  /// It never returns: its thread ends inside of it, or its host has left the run.
+  case abandoned
+  /// It was not called: it is an event of a host that fetches it, and stays where it is.
+  case leftToHost
+}
+
+extension Loop {
+  /// Ends the frame's callout, without taking the next one: who gets the control now may close what was called, or end
+  /// the run. A step that goes on ends its last callout itself, with what begins the next one (`nextSource`).
+  @inline(never)
+  func settle(_ frame: Frame.Pointer, _ outcome: Outcome) {
     // Clients that are called from here on may run the loop.
     holdCalled(frame)
     let callout = frame.pointee.callout
+    let isLeft = outcome == .leftToHost
     frame.pointee.callout.clear()
     switch callout.kind {
-    case .block:
-      frame.pointee.callout.set(callout.block)
-      endBlocks(frame, .none)
-    case .scopedPost: settleScopedPost(frame)
-    case .job: if let job = callout.job { job.pointee.finish(job, Job.Phase.dropped) }
+    case .source:
+      if isLeft, let item = callout.item { _ = try? Item.signal(item.handlePointer, wake: false) }
     case .timer:
-      if let item = callout.item {
-        item.releaseAfterCall()
-        item.settleFiring(.due)
-      }
-    case .observer: callout.item?.endObserving()
-    // A timer that was about to be called.
-    case .none: callout.item?.settleFiring(.withdrawn)
-    case .message: callout.message?.drop()
-    case .source, .descriptor: break
+      callout.item?.releaseAfterCall()
+      callout.item?.settleFiring(isLeft ? .withdrawn : .due)
+    case .observer:
+      if !isLeft { callout.item?.endObserving() }
+      if isLeft { callout.item?.setState(0, clear: Item.State.running | Item.State.spent) }
+    case .descriptor: _ = closeBatch(frame)
+    case .message:
+      callout.message?.drop()
+      _ = closeBatch(frame)
+    case .block:
+      if isLeft { frame.pointee.batch.putBack(1) } else { endBlocks(frame, .none) }
+    case .scopedPost: settleScopedPost(frame)
+    case .job: if let job = callout.job { settleJob(job, outcome) }
+    // A timer that was about to be called; or a port.
+    case .none: if callout.item?.isOf(.timer) == true { callout.item?.settleFiring(.withdrawn) }
     }
+    if isLeft && (callout.kind == .source || callout.kind == .timer) { frame.pointee.batch.keptCount &+= 1 }
     callout.item?.drop()
   }
 }

@@ -73,7 +73,7 @@ extension Loop {
   @inline(never)
   private func keepArrow(_ frame: Frame.Pointer) {
     guard let entry = frame.pointee.batch.first, let code = entry.code, let place = frame.pointee.batch.placeOfFirst else { return }
-    var block = BlockNode(code: code, info: entry.info)
+    var block = BlockNode(WorkItem(post: code, entry.info))
     block.flow = Trace.flow(ofPost: place, to: handle.bits)
     if let node = BlockNode.allocateUnrecorded(block) { frame.pointee.batch.replaceFirst(Entry(node)) }
   }
@@ -289,14 +289,17 @@ extension Loop {
     return true
   }
 
-  /// What follows a job: whoever waits for it goes on. True: the client may have been called.
-  func settleJob(_ frame: Frame.Pointer) -> Bool {
-    guard let job = frame.pointee.callout.job else { return false }
-    frame.pointee.callout.clear()
+  /// What follows a job, which is no callout any more: whoever waits for it goes on, and the client may be called.
+  func settleJob(_ job: UnsafeMutablePointer<Job>, _ outcome: Outcome) {
+    if outcome == .leftToHost {
+      lock()
+      defer { unlock() }
+      return putBack(job)
+    }
+    if outcome == .abandoned { return job.pointee.finish(job, Job.Phase.dropped) }
     state.running.store(0, ordering: .relaxed)
     state.counters.requests.count()
     if job.pointee.isAwaited { state.answers.note() }
     job.pointee.finish(job, hasFailed ? Job.Phase.failed : Job.Phase.done)
-    return true
   }
 }

@@ -50,18 +50,6 @@ extension Loop {
     }
   }
 
-  /// What follows the callback of a timer, without taking the next one.
-  func settleTimer(_ frame: Frame.Pointer) {
-    guard let last = frame.pointee.callout.item else { return }
-    last.releaseAfterCall()
-    lock()
-    let over = endTimer(last)
-    let dropped = endCallout(frame)
-    unlock()
-    over?.drop()
-    dropped?.drop()
-  }
-
   /// A callback has returned. The timer, if it is over, has left its mode by this, and the mode's reference is the caller's to drop. The lock
   /// is held.
   @inline(__always)

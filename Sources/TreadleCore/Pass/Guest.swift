@@ -67,38 +67,19 @@ extension Loop {
 
   /// False: the budget is used up.
   private func run(_ frame: Frame.Pointer, until: Int64, _ left: inout Int) -> Bool {
-    while true {
+    pump(frame) {
       while nextOfAny(frame) {
         let kind = frame.pointee.callout.kind
-        if !(Watch.isObserved ? callWatched(frame) : call(kind, frame)) { return true }
+        if !(Watch.isObserved ? callWatched(frame) : call(kind, frame)) { return false }
         if kind == .observer { continue }
         frame.pointee.hasCalled = true
         left &-= 1
         if left <= 0 || until != Clock.forever && Clock.now() >= until {
-          settle(frame)
+          settle(frame, .returned)
           if !isOfParent && !mustEnd(frame) { return false }
         }
       }
-      switch advance(frame) {
-      case .batch: break
-      case .wait: wait(frame)
-      case .done: return true
-      }
-    }
-  }
-
-  /// What follows the callout, without taking the next one: who gets the control back may close what was called.
-  private func settle(_ frame: Frame.Pointer) {
-    switch frame.pointee.callout.kind {
-    case .source, .observer: settleItem(frame)
-    case .job: _ = settleJob(frame)
-    case .block: settleBlock(frame)
-    case .scopedPost: settleScopedPost(frame)
-    case .timer: settleTimer(frame)
-    case .descriptor, .message:
-      if frame.pointee.callout.kind == .message { settleMessage(frame) } else { settleItem(frame) }
-      _ = closeBatch(frame)
-    case .none: break
+      return true
     }
   }
 

@@ -34,10 +34,10 @@ extension Loop {
       room.append(event)
       return true
     }
-    guard frame.pointee.callout.kind == .block, let node = frame.pointee.callout.block.node, BlockNode.begin(node, for: host) else {
-      return false
-    }
-    state.running.store(node.pointee.name.bits, ordering: .releasing)
+    guard frame.pointee.callout.kind == .block, let node = frame.pointee.callout.block.node,
+      node.pointee.item.begin(for: host)
+    else { return false }
+    state.running.store(node.pointee.item.name.bits, ordering: .releasing)
     room.append(event(of: node, frame))
     handOutBlocks(frame, to: host, &room)
     return true
@@ -45,15 +45,13 @@ extension Loop {
 
   @inline(__always)
   private func event(of node: UnsafeMutablePointer<BlockNode>, _ frame: Frame.Pointer) -> Event {
-    Event(
-      Event.Kind.block, token: BlockNode.content(node).pointee.token, loop: handlePointer, subject: 0,
-      mode: frame.pointee.mode.name)
+    node.pointee.item.carried.event(on: handlePointer, mode: frame.pointee.mode.name)
   }
 
   /// Behind the first one: blocks that lie next to each other in the drain, so that they can be put back.
   private func handOutBlocks(_ frame: Frame.Pointer, to host: UnsafeMutableRawPointer, _ room: inout EventRoom) {
     while !room.isFull, let entry = frame.pointee.batch.first, let node = entry.node, admits(frame.pointee.mode, entry),
-      BlockNode.begin(node, for: host)
+      node.pointee.item.begin(for: host)
     {
       frame.pointee.batch.skip()
       frame.pointee.callout.set(entry)
@@ -94,7 +92,7 @@ extension Loop {
       return false
     case .blocks:
       while let entry = frame.pointee.batch.first, !admits(frame.pointee.mode, entry) { keepFirst(frame) }
-      return frame.pointee.batch.first?.node.map { BlockNode.isOf($0, host) } ?? false
+      return frame.pointee.batch.first?.node.map { $0.pointee.item.isOf(host) } ?? false
     default: return false
     }
   }
@@ -105,17 +103,14 @@ extension Loop {
   @inline(__always)
   func endHandedOut(_ frame: Frame.Pointer, failed: Int) {
     // An item needs nothing here.
-    if failed != 0 || frame.pointee.callout.item == nil { endQueued(frame, failed: failed) }
+    if frame.pointee.callout.item == nil { endQueued(frame, failed: failed) }
+    if failed != 0 { fail() }
   }
 
   @inline(never)
   private func endQueued(_ frame: Frame.Pointer, failed: Int) {
-    switch frame.pointee.callout.kind {
-    case .block: endBlocks(frame, failed == 0 ? .all : .upTo(failed))
-    case .job: if failed == 0, let job = frame.pointee.callout.job { _ = job.pointee.handOut?(job, Job.Ask.complete, nil, nil) }
-    case .source, .timer, .observer, .descriptor, .message, .scopedPost, .none: break
-    }
-    if failed != 0 { fail() }
+    if frame.pointee.callout.kind == .block { endBlocks(frame, failed == 0 ? .all : .upTo(failed)) }
+    if failed == 0, let job = frame.pointee.callout.job { _ = job.pointee.handOut?(job, Job.Ask.complete, nil, nil) }
   }
 
   /// Which of the blocks that were handed out a host has completed.
@@ -130,7 +125,7 @@ extension Loop {
   func endBlocks(_ frame: Frame.Pointer, _ completed: Completed) {
     if frame.pointee.handedCount == 0, case .all = completed {
       // The next step ends it.
-      if let node = frame.pointee.callout.block.node { BlockNode.complete(node) }
+      frame.pointee.callout.block.node?.pointee.item.complete()
       return
     }
     endSeveral(frame, completed)
@@ -150,10 +145,10 @@ extension Loop {
     for place in 0..<count {
       guard let node = frame.pointee.batch.entries[end &- count &+ place]?.node else { continue }
       if place < begun {
-        if failed >= 0 && place &+ 1 != failed { BlockNode.complete(node) }
+        if failed >= 0 && place &+ 1 != failed { node.pointee.item.complete() }
         BlockNode.free(node)
       } else {
-        BlockNode.putBack(node)
+        node.pointee.item.putBack()
       }
     }
   }
@@ -162,68 +157,8 @@ extension Loop {
   /// fetch it, and the run ends, which says so.
   @inline(never)
   func leaveToHost(_ frame: Frame.Pointer) {
-    if frame.pointee.callout.kind != .descriptor { holdCalled(frame) }
-    let callout = frame.pointee.callout
-    if callout.kind != .descriptor { frame.pointee.callout.clear() }
-    switch callout.kind {
-    case .source:
-      frame.pointee.batch.keptCount &+= 1
-      if let item = callout.item { _ = try? Item.signal(item.handlePointer, wake: false) }
-    case .timer:
-      frame.pointee.batch.keptCount &+= 1
-      callout.item?.releaseAfterCall()
-      callout.item?.settleFiring(.withdrawn)
-    case .observer: callout.item?.setState(0, clear: Item.State.running | Item.State.spent)
-    case .block: frame.pointee.batch.putBack(1)
-    case .job:
-      lock()
-      if let job = callout.job { putBack(job) }
-      unlock()
-    case .descriptor, .message, .scopedPost, .none: break
-    }
-    if callout.kind != .descriptor { callout.item?.drop() }
+    settle(frame, .leftToHost)
     fail()
     frame.pointee.result = Status.state
-  }
-}
-
-/// Blocks that hosts fetch, also inside of a carrier (`ScopeWork`), which begins with the call that it stands for.
-extension BlockNode {
-  typealias Pointer = UnsafeMutablePointer<BlockNode>
-
-  /// What a carrier carries, or the block itself.
-  @inline(__always)
-  static func content(_ node: Pointer) -> Pointer {
-    node.pointee.indirect.work.map { ScopeWork.content($0, as: BlockNode.self) } ?? node
-  }
-
-  /// The host has completed the block. A carrier that its scope has cancelled is left alone: the scope releases what it carried.
-  @inline(__always)
-  static func complete(_ node: Pointer) {
-    guard let work = node.pointee.indirect.work else { return node.pointee.complete() }
-    if !ScopeWork.isCancelled(work) { ScopeWork.content(work, as: BlockNode.self).pointee.complete() }
-  }
-
-  /// Whether it is called by this very host.
-  @inline(__always)
-  static func isOf(_ node: Pointer, _ host: UnsafeMutableRawPointer) -> Bool { content(node).pointee.isCalled(by: host) }
-
-  /// Whether its host is not called, but fetches it.
-  @inline(__always)
-  static func isFetched(_ node: Pointer) -> Bool {
-    guard let work = node.pointee.indirect.work else { return node.pointee.indirect.isFetched }
-    // Of a carrier that is empty nobody is told.
-    return !ScopeWork.isCancelled(work) && content(node).pointee.indirect.isFetched
-  }
-
-  /// Whether it is this very host's, and has begun.
-  @inline(__always)
-  static func begin(_ node: Pointer, for host: UnsafeMutableRawPointer) -> Bool {
-    isOf(node, host) && ScopeWork.beginHandedOut(node.pointee.indirect.work)
-  }
-
-  /// It has not begun after all.
-  static func putBack(_ node: Pointer) {
-    if let work = node.pointee.indirect.work { ScopeWork.putBack(work) }
   }
 }

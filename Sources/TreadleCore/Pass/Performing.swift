@@ -80,7 +80,11 @@ extension Loop {
   /// and the beginning of the next are one step under the lock, unless a job comes in between.
   @inline(__always)
   func nextSource(_ frame: Frame.Pointer, onlyFirst: Bool = false) -> Bool {
-    if frame.pointee.callout.kind == .job, settleJob(frame), mustEnd(frame) { return false }
+    if let job = frame.pointee.callout.job {
+      frame.pointee.callout.clear()
+      settleJob(job, .returned)
+      if mustEnd(frame) { return false }
+    }
     while true {
       let isLast = frame.pointee.handled && frame.pointee.flags & Frame.Flag.returnAfterSource != 0
       let hasJobs = !frame.pointee.batch.jobs.isOver && (!isLast || frame.pointee.batch.jobs.isBegun)

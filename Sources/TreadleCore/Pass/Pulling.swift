@@ -129,16 +129,12 @@ extension Loop {
   }
 
   private func fetch(_ frame: Frame.Pointer, _ room: inout EventRoom) {
-    while true {
+    _ = pump(frame) {
       while nextOfAny(frame) {
-        if handOut(frame, &room) { return }
-        if !(Watch.isObserved ? callWatched(frame) : call(frame.pointee.callout.kind, frame)) { return }
+        if handOut(frame, &room) { return false }
+        if !(Watch.isObserved ? callWatched(frame) : call(frame.pointee.callout.kind, frame)) { return false }
       }
-      switch advance(frame) {
-      case .batch: break
-      case .wait: wait(frame)
-      case .done: return
-      }
+      return true
     }
   }
 
@@ -150,7 +146,7 @@ extension Loop {
   func endRunsLeft(inside frame: Frame.Pointer) -> Bool {
     if self.frame == frame || isOfParent { return false }
     while let inner = self.frame, inner != frame {
-      abandonCallout(inner)
+      settle(inner, .abandoned)
       abandonBatch(inner)
       // What was dropped may have called clients, who have left another one.
       if self.frame == inner { _ = unlink(inner) }

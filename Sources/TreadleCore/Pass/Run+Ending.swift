@@ -69,7 +69,7 @@ extension Loop {
   /// The thread ends inside its runs (pthread_exit in a callback): they let go of what they hold.
   func abandonRuns() {
     while let frame {
-      abandonCallout(frame)
+      settle(frame, .abandoned)
       frame.pointee.awaited?.abandon()
       abandonBatch(frame)
       self.frame = frame.pointee.outer

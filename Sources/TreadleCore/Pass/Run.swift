@@ -123,16 +123,27 @@ extension Loop {
   /// The innermost run.
   private func runToItsEnd() {
     guard let frame else { return }
-    while true {
-      switch advance(frame) {
-      case .batch: deliver(frame)
-      case .wait: wait(frame)
-      case .done: return
-      }
+    _ = pump(frame) {
+      deliver(frame)
+      return true
     }
   }
 
-  func wait(_ frame: Frame.Pointer) {
+  /// Goes on with a run until it is over, or `body`, which delivers each batch, returns false: then it is left. Whether
+  /// it is over.
+  @inline(__always)
+  func pump(_ frame: Frame.Pointer, _ body: () -> Bool) -> Bool {
+    while body() {
+      switch advance(frame) {
+      case .batch: break
+      case .wait: wait(frame)
+      case .done: return true
+      }
+    }
+    return false
+  }
+
+  private func wait(_ frame: Frame.Pointer) {
     let returnsOnInterrupt = frame.pointee.flags & Frame.Flag.returnOnInterrupt != 0
     // A run that waits for something heeds no stop: it would not sleep with one.
     let awaited = frame.pointee.awaited

@@ -101,7 +101,7 @@ extension Loop {
       if let code = entry.code {
         posts.set(count, Queued(name: CallName(post: code), since: 0))
       } else if let node = entry.node {
-        posts.set(count, Queued(name: node.pointee.name, since: node.pointee.queuedAt))
+        posts.set(count, Queued(name: node.pointee.item.name, since: node.pointee.queuedAt))
       }
       count &+= 1
     }

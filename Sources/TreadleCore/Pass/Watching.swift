@@ -131,7 +131,7 @@ extension Loop {
   private static func callName(_ callout: Callout) -> CallName {
     if callout.kind == .job { return callout.job?.pointee.name ?? .none }
     if !callout.isPost { return .none }
-    return callout.block.node?.pointee.name ?? callout.block.code.map { CallName(post: $0) } ?? .none
+    return callout.block.node?.pointee.item.name ?? callout.block.code.map { CallName(post: $0) } ?? .none
   }
 
   @inline(never)
@@ -139,7 +139,7 @@ extension Loop {
     let callout = frame.pointee.callout
     if callout.kind == .descriptor && callout.value & Readiness.failed != 0 { tell(callout, nil, -1) }
     let block = callout.isPost ? callout.block : Entry(first: 0, second: 0)
-    let code = block.code ?? block.node?.pointee.code
+    let code = block.code ?? block.node?.pointee.item.code
     let start = Clock.now()
     let outer = state.calledSince.exchange(start, ordering: .sequentiallyConsistent)
     if Watch.isGuarded { treadle_system_guard() }

@@ -131,7 +131,7 @@ struct IsolatedLink: BitwiseCopyable {
     hold()
     peer.process?.hold()
     memory.bindMemory(to: Envelope.self, capacity: 1).initialize(to: Envelope(link: self, message: message, peer: peer))
-    let open: BlockNode.Function = { memory in
+    let open: WorkItem.Release = { memory in
       guard let envelope = memory?.assumingMemoryBound(to: Envelope.self) else { return }
       let bytes = envelope.pointee.message.bytes
       var frame = FrameReader(bytes.baseAddress, bytes.count)
@@ -142,21 +142,21 @@ struct IsolatedLink: BitwiseCopyable {
       let caller = LinkCaller(call: call, peer: envelope.pointee.peer)
       envelope.pointee.link.serve(envelope.pointee.message.id, caller, &frame, &reply)
     }
-    let drop: BlockNode.Function = { memory in
+    let drop: WorkItem.Release = { memory in
       guard let envelope = memory?.assumingMemoryBound(to: Envelope.self) else { return }
       if !envelope.pointee.isOver { envelope.pointee.message.end(nil) }
       envelope.pointee.peer.process?.letGo()
       envelope.pointee.link.letGo()
       treadle_system_free(envelope)
     }
-    let block = BlockNode(code: unsafeBitCast(open, to: UnsafeMutableRawPointer.self), info: memory, destroy: drop)
+    let item = WorkItem(post: unsafeBitCast(open, to: UnsafeMutableRawPointer.self), memory, destroy: drop)
     var names: (UnsafePointer<CChar>?, UnsafePointer<CChar>?) = (CommonModes.name.bytes, nil)
     if inCall { names = isCommon ? (names.0, IsolatedFrame.mode.bytes) : (IsolatedFrame.mode.bytes, nil) }
     do throws(Failure) {
       try withUnsafePointer(to: &names) { names throws(Failure) in
         let list = UnsafeRawPointer(names).assumingMemoryBound(to: UnsafePointer<CChar>?.self)
         let modes = ModeNames(start: list, count: inCall && isCommon ? 2 : 1)
-        _ = try Scope.outside { () throws(Failure) in try Loop.post(loop.handle.bits, block, modes: modes) }
+        _ = try Scope.outside { () throws(Failure) in try Loop.post(loop.handle.bits, item, modes: modes) }
       }
     } catch { drop(memory) }
   }

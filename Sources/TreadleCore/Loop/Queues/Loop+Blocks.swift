@@ -5,17 +5,19 @@ import CTreadleSystem
 import Synchronization
 package import TreadleBase
 
-/// Queueing blocks, from any thread (§9 of the rules). All ways end in `admit`: what a scope, a trace or a debugger adds to a post is
-/// data of its entry.
+/// Queueing posts, from any thread (§9 of the rules). All ways end in `admit`: what a scope, a trace or a debugger adds
+/// to a post is data of its entry.
 extension Loop {
-  /// Queues a plain function for the common modes, and wakes the loop, where `postsPlainly`; the handle is the client's, who need not
-  /// hold the loop: its memory stays, and under its gate it is looked at whether the loop is the one meant and has its thread.
+  /// Queues a plain function for the common modes, and wakes the loop, where `postsPlainly`; the handle is the client's,
+  /// who need not hold the loop: its memory stays, and under its gate it is looked at whether the loop is the one meant
+  /// and has its thread.
   @inline(__always)
   package static func post(
     _ handle: UInt, _ code: UnsafeMutableRawPointer, _ info: UnsafeMutableRawPointer?
   ) throws(Failure) -> Int32 { try find(handle).admit(Entry(code: code, info: info), as: handle) }
 
-  /// Whether a plain post needs no more than its function and info: it belongs to no scope, nobody debugs, and no trace is recorded.
+  /// Whether a plain post needs no more than its function and info: it belongs to no scope, nobody debugs, and no trace
+  /// is recorded.
   @inline(__always)
   package static var postsPlainly: Bool { treadle_system_thread().pointee.scope == nil && !Watch.isOn }
 
@@ -31,13 +33,13 @@ extension Loop {
     return try find(handle).admit(Entry(code: code, info: info), in: PostGroup(of: scope), as: handle)
   }
 
-  /// One that a trace alone tells of stays plain: the place in the queue that it gets is the number of its arrow. Any other that is
-  /// watched, or of two scopes, is a node.
+  /// One that a trace alone tells of stays plain: the place in the queue that it gets is the number of its arrow. Any
+  /// other that is watched, or of two scopes, is a node.
   @inline(never)
   private static func postWatched(
     _ handle: UInt, _ code: UnsafeMutableRawPointer, _ info: UnsafeMutableRawPointer?, isOwned: Bool
   ) throws(Failure) -> Int32 {
-    if isOwned || Watch.isDebugging { return try post(handle, BlockNode(code: code, info: info)) }
+    if isOwned || Watch.isDebugging { return try post(handle, WorkItem(post: code, info)) }
     // Before the loop can have called it.
     let moment = treadle_system_trace_moment()
     var place: UInt64 = 0
@@ -47,36 +49,36 @@ extension Loop {
     return result
   }
 
-  /// Queues a block that is none of the plain ones, which is taken over unless this throws. modes: nil for the common ones of a loop
-  /// that need not be held, and whose thread has to be there; a loop whose modes are given is held, and where its thread is gone, the
-  /// block is accepted and never runs (RL-9). One that does not wake the loop does not keep it from sleeping either (BLK-2).
+  /// Queues a post that is none of the plain ones, which is taken over unless this throws. modes: nil for the common
+  /// ones of a loop that need not be held, and whose thread has to be there; a loop whose modes are given is held, and
+  /// where its thread is gone, the post is accepted and never called (RL-9). One that does not wake the loop does not
+  /// keep it from sleeping either (BLK-2).
   package static func post(
-    _ handle: UInt, _ block: BlockNode, modes: ModeNames? = nil, wakes: Bool = true
+    _ handle: UInt, _ item: WorkItem, modes: ModeNames? = nil, wakes: Bool = true
   ) throws(Failure) -> Int32 {
-    var block = try block.scoped()
-    do throws(Failure) {
-      let loop = try find(handle)
-      if let modes, !modes.isEmpty, loop.isAliveAs(handle) {
-        try loop.withLock { () throws(Failure) in try block.modes.append(modes, of: loop, "block") }
-      }
-      guard let node = BlockNode.allocate(block) else { throw Failure.noMemory("block") }
-      let isQuiet = !wakes && Watch.isTelling && loop.findsAsleep(block)
+    try item.performing { item throws(Failure) in
+      var block = BlockNode(item)
       do throws(Failure) {
-        let result = try loop.admit(Entry(node), wakes: wakes, as: handle)
-        if isQuiet { treadle_system_note_signal(UnsafeMutableRawPointer(loop.address), UInt64(handle)) }
-        return result
+        let loop = try find(handle)
+        if let modes, !modes.isEmpty, loop.isAliveAs(handle) {
+          try loop.withLock { () throws(Failure) in try block.modes.append(modes, of: loop, "block") }
+        }
+        guard let node = BlockNode.allocate(block) else { throw Failure.noMemory("block") }
+        let isQuiet = !wakes && Watch.isTelling && loop.findsAsleep(block)
+        do throws(Failure) {
+          let result = try loop.admit(Entry(node), wakes: wakes, as: handle)
+          if isQuiet { treadle_system_note_signal(UnsafeMutableRawPointer(loop.address), UInt64(handle)) }
+          return result
+        } catch {
+          treadle_system_free(node)
+          throw error
+        }
       } catch {
-        treadle_system_free(node)
-        throw error
-      }
-    } catch {
-      if modes != nil && error.status == Status.closed {
-        block.dispose()
+        block.modes.free()
+        if modes == nil || error.status != Status.closed { throw error }
+        item.dispose()
         return Status.ignored
       }
-      block.modes.free()
-      if block.indirect.takeBack() { throw error }
-      return Status.ok
     }
   }
 
@@ -87,34 +89,45 @@ extension Loop {
     return Loop(memory)
   }
 
-  /// The one way into the queue. `group`: one without posts of the scope of a plain post; nil outside of scopes. `place`: of the entry
-  /// among all that there ever were, for traces.
+  /// The one way into the queue. `group`: one without posts of the scope of a plain post; nil outside of scopes. `place`:
+  /// of the entry among all that there ever were, for traces.
   @inline(__always)
   private func admit(
-    _ entry: Entry, in group: PostGroup? = nil, wakes: Bool = true, as handle: UInt, _ place: UnsafeMutablePointer<UInt64>? = nil
+    _ entry: Entry, in group: PostGroup? = nil, wakes: Bool = true, as handle: UInt,
+    _ place: UnsafeMutablePointer<UInt64>? = nil
   ) throws(Failure) -> Int32 {
-    let node = entry.node
-    treadle_system_probe_post(handle, node?.pointee.name.label, node?.pointee.name.code ?? UInt(bitPattern: entry.code))
+    let name = entry.node?.pointee.item.name
+    treadle_system_probe_post(handle, name?.label, name?.code ?? UInt(bitPattern: entry.code))
+    let bits = group == nil ? LoopState.Pending.blocks : LoopState.Pending.blocks | LoopState.Pending.groups
+    let isQueued = queue(bits, wakes: wakes) { isForeign in
+      // Looked at here, since a thread that exits takes the gate for the last time after it said so.
+      guard takesPosts(as: handle), group.map({ append(entry, to: $0) }) ?? state.incoming.appendInRoom(entry)
+      else { return false }
+      if let place { place.pointee = state.takenCount &+ UInt64(truncatingIfNeeded: queuedCount &- 1) }
+      if isForeign && wakes { state.incoming.prefetchForAppending() }
+      return true
+    }
+    if isQueued { return Status.ok }
+    throw isAliveAs(handle) ? Failure.noMemory("block") : Failure(Status.closed, "loop", "has lost its thread")
+  }
+
+  /// Queues a post or job, which `append` does under the gate unless it returns false, and wakes the loop.
+  @inline(__always)
+  func queue(_ bits: UInt32, wakes: Bool = true, _ append: (_ isForeign: Bool) -> Bool) -> Bool {
     let isForeign = !isCurrent
     state.gate.lock()
-    // Looked at here, since a thread that exits takes the gate for the last time after it said so.
-    let isQueued = takesPosts(as: handle) && (group.map { append(entry, to: $0) } ?? state.incoming.appendInRoom(entry))
+    let isQueued = append(isForeign)
     var sleep = Sleep.awake
     if isQueued {
-      if let place { place.pointee = state.takenCount &+ UInt64(truncatingIfNeeded: queuedCount &- 1) }
-      notePending(group == nil ? LoopState.Pending.blocks : LoopState.Pending.blocks | LoopState.Pending.groups)
+      notePending(bits)
       if wakes {
-        if isForeign {
-          state.incoming.prefetchForAppending()
-          noteCaller()
-        }
+        if isForeign { noteCaller() }
         sleep = markWoken()
       }
     }
     state.gate.unlock()
     if sleep != Sleep.awake { endSleep(sleep) }
-    if isQueued { return Status.ok }
-    throw isAliveAs(handle) ? Failure.noMemory("block") : Failure(Status.closed, "loop", "has lost its thread")
+    return isQueued
   }
 
   /// Something is queued for the loop. The gate is held, which orders what is queued: a thread that reads these bits takes it, or the
@@ -181,67 +194,25 @@ extension Loop {
   }
 }
 
-/// A block with modes of its own, or a destroy function, or a callback that is not a plain function. On the heap; in a queue
-/// it is an `Entry` without a function. A plain post is the entry's function and info.
-package struct BlockNode {
-  package typealias Function = @convention(c) (UnsafeMutableRawPointer?) -> Void
-
-  var code: UnsafeMutableRawPointer?
-  var indirect: IndirectCallback
-  var info: UnsafeMutableRawPointer?
-  var destroy: Function?
-  var token: UInt64
-  var retire: (@convention(c) (UnsafeMutableRawPointer?, UInt64) -> Void)?
-  /// In place of `retire` where the host has completed the block: it has used its token up.
-  var retireUsed: (@convention(c) (UnsafeMutableRawPointer?, UInt64) -> Void)?
-  var host: UnsafeMutableRawPointer?
+/// A post in the queue that is more than a function and its info. On the heap; in a queue it is an `Entry` without a
+/// function.
+struct BlockNode {
+  var item: WorkItem
   /// The modes that admit it. Empty: the common ones.
   var modes = ModeSet()
-  /// For descriptions: what it is called by, and the kernel's tick at which it was queued; 0 before.
-  var name: CallName
+  /// For descriptions: the kernel's tick at which it was queued; 0 before.
   var queuedAt: Int64 = 0
   /// For traces: the number of the arrow from its posting to its call; 0: none.
   var flow: UInt64 = 0
 
-  /// label: one that is kept for ever (`Labels`), or nil.
-  package init(
-    code: UnsafeMutableRawPointer?, indirect: IndirectCallback = IndirectCallback(object: nil, invoke: nil, drop: nil),
-    info: UnsafeMutableRawPointer?, destroy: Function? = nil, label: UnsafePointer<CChar>? = nil
-  ) {
-    name = CallName(postCode: code, label: label)
-    self.code = code
-    self.indirect = indirect
-    self.info = info
-    self.destroy = destroy
-    token = 0
-    retire = nil
-    retireUsed = nil
-    host = nil
-  }
-
-  /// Whether it is called through this very host.
-  func isCalled(by host: UnsafeMutableRawPointer) -> Bool { indirect.object == host && indirect.direct == nil }
-
-  /// Its host has completed it.
-  @inline(__always)
-  mutating func complete() {
-    if let retireUsed { retire = retireUsed }
-  }
-
-  /// The end of a block that ran, or never will: its info goes back, once.
-  mutating func dispose() {
-    retire?(host, token)
-    destroy?(info)
-    indirect.drop?(indirect.object)
-    modes.free()
-  }
+  init(_ item: WorkItem) { self.item = item }
 
   static func allocate(_ block: BlockNode) -> UnsafeMutablePointer<BlockNode>? {
     guard let node = allocateUnrecorded(block) else { return nil }
     node.pointee.queuedAt = Clock.lastTick
     if Watch.isTracing {
       node.pointee.flow = Trace.nextFlow()
-      Trace.record(Trace.What.post, subject: node.pointee.name.bits, flow: node.pointee.flow)
+      Trace.record(Trace.What.post, subject: node.pointee.item.name.bits, flow: node.pointee.flow)
     }
     return node
   }
@@ -253,10 +224,12 @@ package struct BlockNode {
     return node
   }
 
+  /// The end of a post that was called, or never will be.
   static func free(_ node: UnsafeMutablePointer<BlockNode>) {
     var last = node.pointee
     treadle_system_free(node)
-    last.dispose()
+    last.item.dispose()
+    last.modes.free()
   }
 }
 

@@ -18,18 +18,15 @@ extension Loop {
 
   /// Appends a job and wakes the loop. False when no pass will ever look at it. The caller holds the loop.
   func enqueue(_ job: UnsafeMutablePointer<Job>) -> Bool {
-    let isForeign = !isCurrent
     job.pointee.queuedAt = Clock.lastTick
     if Watch.isListened { treadle_system_probe_request(handle.bits, job.pointee.name.label, job.pointee.name.code) }
     if Watch.isTracing {
       job.pointee.flow = Trace.nextFlow()
       Trace.record(Trace.What.request, subject: job.pointee.name.bits, flow: job.pointee.flow)
     }
-    state.gate.lock()
-    // Looked at here, since both ends take the gate for the last time after they said so.
-    let isOpen = isAlive && !treadle_system_is_closed_now()
-    var sleep = Sleep.awake
-    if isOpen {
+    return queue(LoopState.Pending.jobs) { _ in
+      // Looked at here, since both ends take the gate for the last time after they said so.
+      if !isAlive || treadle_system_is_closed_now() { return false }
       state.jobCount = state.jobCount &+ 1
       job.pointee.next = nil
       job.pointee.previous = state.lastIncomingJob
@@ -40,13 +37,8 @@ extension Loop {
       state.lastIncomingJob = job
       // From here on it can be cancelled: who sees that it is queued finds it in the queue.
       job.pointee.phase.store(Job.Phase.queued, ordering: .releasing)
-      notePending(LoopState.Pending.jobs)
-      if isForeign { noteCaller() }
-      sleep = markWoken()
+      return true
     }
-    state.gate.unlock()
-    if sleep != Sleep.awake { endSleep(sleep) }
-    return isOpen
   }
 
   /// Whether there may be a job. Any thread, no lock.

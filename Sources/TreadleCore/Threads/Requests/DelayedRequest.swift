@@ -9,20 +9,20 @@ package import TreadleBase
 /// fires, cancels and at its end drops it.
 ///
 /// The waiting requests of one target are a ring of the loop's, and so are those that one description may mean
-/// (`Request.likeness`). One leaves both as it begins or is cancelled, before anything of a client's is called. Its memory is the
+/// (`WorkItem.likeness`). One leaves both as it begins or is cancelled, before anything of a client's is called. Its memory is the
 /// info of its timer: whoever holds the timer keeps it.
 package struct DelayedRequest {
   typealias Pointer = UnsafeMutablePointer<DelayedRequest>
 
   /// First: the rings know the request by them. The one of the target also links those that are cancelled together.
   private var links: (KeyedRings.Link, KeyedRings.Link)
-  var request: Request
+  var request: WorkItem
   var loop: Loop
   var timer: Item
 
   /// Takes the request over on success only. modes: nil for the default mode.
   package static func schedule(
-    _ request: Request, after delay: Int64, modes: ModeNames?
+    _ request: WorkItem, after delay: Int64, modes: ModeNames?
   ) throws(Failure) -> Int32 {
     if try request.isForNoMode(modes) { return Status.ignored }
     try request.demandCall()
@@ -36,7 +36,7 @@ package struct DelayedRequest {
   /// The carrier of a request, or that itself.
   @_optimize(size)
   private static func schedule(
-    _ carrier: Request, as request: Request, after delay: Int64, modes: ModeNames?, on loop: Loop
+    _ carrier: WorkItem, as request: WorkItem, after delay: Int64, modes: ModeNames?, on loop: Loop
   ) throws(Failure) -> Int32 {
     guard loop.state.delayed.reserve(), loop.state.delayedAlike.reserve(),
       let memory = treadle_system_allocate(MemoryLayout<DelayedRequest>.size)
@@ -44,7 +44,7 @@ package struct DelayedRequest {
     let node = memory.bindMemory(to: DelayedRequest.self, capacity: 1)
     let timer: Item
     var context = Context(retain: nil, release: release, describe: nil, order: 0)
-    context.label = request.label
+    context.label = request.name.label
     do throws(Failure) {
       timer = try Item.timer(
         code: unsafeBitCast(fire, to: UnsafeMutableRawPointer.self), info: memory,
@@ -67,7 +67,7 @@ package struct DelayedRequest {
       }
     } catch {
       // The timer's end must not end the request, which stays the caller's.
-      node.pointee.request = Request(function: nil, target: nil, argument: nil)
+      node.pointee.request = WorkItem(request: nil, target: nil, argument: nil)
       timer.discard()
       throw error
     }
@@ -85,7 +85,7 @@ package struct DelayedRequest {
 
   /// A release that is called as the thread ends has asked again: that is over, too (PERF-16). Where each release asks again,
   /// the request that would go deeper than this is refused, and stays the caller's.
-  private static func dropAtEnd(_ request: Request, _ loop: Loop) -> Int32 {
+  private static func dropAtEnd(_ request: WorkItem, _ loop: Loop) -> Int32 {
     if loop.state.dropDepth >= mostDropsInDrops {
       request.forget()
       return Status.closed
@@ -117,7 +117,7 @@ package struct DelayedRequest {
   /// Cancels those that are like the one given, in a few steps for each of them, and for each of the target's that has an
   /// `equal`, which may do anything: cancel it, make others, and run the loop.
   @_optimize(size)
-  package static func cancel(_ like: Request) throws(Failure) -> Int32 {
+  package static func cancel(_ like: WorkItem) throws(Failure) -> Int32 {
     guard let loop = try existingLoop() else { return Status.ignored }
     let limit = loop.state.delayedAlike.count
     var cancelled = Cancelled()

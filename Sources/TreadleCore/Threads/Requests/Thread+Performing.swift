@@ -11,7 +11,7 @@ extension Loop {
   /// not. The caller holds the loop.
   ///
   /// modes: nil for the common ones.
-  package func perform(_ request: Request, modes: ModeNames?, _ awaited: Request.Awaited) throws(Failure) -> Int32 {
+  package func perform(_ request: WorkItem, modes: ModeNames?, _ awaited: WorkItem.Awaited) throws(Failure) -> Int32 {
     if try request.isForNoMode(modes) { return Status.ignored }
     if case .itsEnd = awaited {
       let caller = try Thread.current()
@@ -34,7 +34,7 @@ extension Loop {
     enqueue(RequestJob.job(node)) ? Status.ok : RequestJob.refuse(node, Status.closed)
   }
 
-  private func performAndWait(_ request: Request, _ modes: ModeNames?, as caller: Thread) throws(Failure) -> Int32 {
+  private func performAndWait(_ request: WorkItem, _ modes: ModeNames?, as caller: Thread) throws(Failure) -> Int32 {
     var waiter = Waiter()
     let result = try withUnsafeMutablePointer(to: &waiter) { waiter throws(Failure) in
       var node = RequestJob(request, waiter: waiter)
@@ -97,7 +97,7 @@ extension RequestJob {
   }
 }
 
-extension Request {
+extension WorkItem {
   /// What the caller of a perform waits for.
   package enum Awaited {
     case nothing
@@ -138,11 +138,11 @@ extension Request {
 
 /// A request that is performed by its own caller.
 private struct DirectRequest {
-  let request: Request
+  let request: WorkItem
   private let tag = treadle_system_tag()
   private(set) var isComplete = true
 
-  init(request: Request) { self.request = request }
+  init(request: WorkItem) { self.request = request }
 
   /// The function forked, and this is the child: what it was given is the parent's.
   var isForked: Bool { treadle_system_tag() != tag }
@@ -155,7 +155,7 @@ private struct DirectRequest {
 
 extension Thread {
   /// As a loop performs a request: on the thread's loop, which is made if need be.
-  package func perform(_ request: Request, modes: ModeNames?, _ awaited: Request.Awaited) throws(Failure) -> Int32 {
+  package func perform(_ request: WorkItem, modes: ModeNames?, _ awaited: WorkItem.Awaited) throws(Failure) -> Int32 {
     if try request.isForNoMode(modes) { return Status.ignored }
     if case .itsEnd = awaited, try Thread.current().address == address { return try request.performDirectly() }
     let loop: Loop
@@ -172,7 +172,7 @@ extension Thread {
 
   /// Performs a function on a new detached thread (PERF-17). Takes the request over on success only; the client's reference is
   /// the caller's.
-  package static func performInBackground(_ request: Request) throws(Failure) -> Thread {
+  package static func performInBackground(_ request: WorkItem) throws(Failure) -> Thread {
     try request.demandCall()
     guard let node = RequestJob.allocate(request) else { throw Failure.noMemory("request") }
     let entry = ThreadEntry(
