@@ -21,8 +21,8 @@ func status(_ function: StaticString, _ body: () throws(Failure) -> Int32) -> In
   }
 }
 
-/// Runs the body of a function that a signal handler may call: a failure becomes its status and nothing else. Neither the
-/// interrupted thread's last error nor the log, which has a lock, may be touched (OBJ-10).
+/// Runs the body of a function that a signal handler may call: a failure becomes its status and nothing else. Neither
+/// the interrupted thread's last error nor the log, which has a lock, may be touched (OBJ-10).
 @inline(__always)
 func signalSafeStatus(_ body: () throws(Failure) -> Void) -> Int32 {
   do throws(Failure) {

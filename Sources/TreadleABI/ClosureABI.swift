@@ -17,7 +17,8 @@ public func treadle_closure_create(
       let out = try need(out_closure, nil, "out_closure")
       _ = try ClientStruct.copy(config, "config")
       try Runtime.start()
-      out.pointee = pointer(try Scope.making(in: bits(known.scope)) { () throws(Failure) in try makeClosure(known, &place) })
+      out.pointee = pointer(
+        try Scope.making(in: bits(known.scope)) { () throws(Failure) in try makeClosure(known, &place) })
     } catch {
       ClientCall.giveBack(known.destroy, known.info)
       throw error

@@ -13,7 +13,8 @@ public func treadle_descriptor_create(
     let out = try need(out_descriptor, nil, "out_descriptor")
     let context = try ClientStruct.copy(context, "context")
     try check(context)
-    out.pointee = pointer(try Scope.making(in: bits(context.scope)) { () throws(Failure) in try makeDescriptor(context).handle })
+    out.pointee = pointer(
+      try Scope.making(in: bits(context.scope)) { () throws(Failure) in try makeDescriptor(context).handle })
     return Status.ok
   }
 }
@@ -48,7 +49,8 @@ private func makeDescriptor(_ context: treadle_descriptor_context) throws(Failur
   let host = try hostOf(context.host, context.token)
   var made = try Context(
     host, context.token, info: context.info, retain: context.retain, release: context.release,
-    describe: context.describe, order: 0, label: context.label, main: (context.ready != nil, context.ready_routine), "ready", "ready_routine")
+    describe: context.describe, order: 0, label: context.label, main: (context.ready != nil, context.ready_routine),
+    "ready", "ready_routine")
   return try made.making { made throws(Failure) in
     if host != nil {
       try refuse(context.equal != nil, "equal")

@@ -50,7 +50,9 @@ struct CopiedReferences {
       do throws(Failure) {
         try Slab(kind).retainForClient(handle.bits, subject)
       } catch {
-        if error.status == Status.range { throw Failure(Status.range, subject, "gets an object with as many references as it can have") }
+        if error.status == Status.range {
+          throw Failure(Status.range, subject, "gets an object with as many references as it can have")
+        }
         return
       }
       place.pointee = UnsafeMutableRawPointer(bitPattern: handle.bits)

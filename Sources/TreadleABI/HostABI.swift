@@ -12,11 +12,16 @@ public func treadle_host_register(
   status("treadle_host_register") { () throws(Failure) in
     let out = try need(out_host, nil, "out_host")
     let config = try ClientStruct.copy(config, "config")
-    if config.dispatch == nil && config.thread_enter != nil { throw Failure(Status.argument, "thread_enter", "is given without dispatch") }
-    if config.dispatch == nil && config.thread_exit != nil { throw Failure(Status.argument, "thread_exit", "is given without dispatch") }
+    if config.dispatch == nil && config.thread_enter != nil {
+      throw Failure(Status.argument, "thread_enter", "is given without dispatch")
+    }
+    if config.dispatch == nil && config.thread_exit != nil {
+      throw Failure(Status.argument, "thread_exit", "is given without dispatch")
+    }
     let handle = try Scope.making { () throws(Failure) in
       try Host.register(
-        dispatch: config.dispatch.map { unsafeBitCast($0, to: Host.Dispatch.self) }, enter: config.thread_enter, exit: config.thread_exit,
+        dispatch: config.dispatch.map { unsafeBitCast($0, to: Host.Dispatch.self) }, enter: config.thread_enter,
+        exit: config.thread_exit,
         user: config.user
       ).handle
     }
@@ -89,7 +94,9 @@ public func treadle_host_run(
 @implementation @_cdecl("treadle_loop_next")
 public func treadle_loop_next(_ loop: OpaquePointer?, _ pull: UnsafeMutablePointer<treadle_pull>?) -> treadle_status {
   status("treadle_loop_next") { () throws(Failure) in
-    guard let pull, pull.pointee.struct_size == MemoryLayout<treadle_pull>.size else { return try nextOfOther(loop, pull) }
+    guard let pull, pull.pointee.struct_size == MemoryLayout<treadle_pull>.size else {
+      return try nextOfOther(loop, pull)
+    }
     return try next(loop, pull)
   }
 }
@@ -124,7 +131,9 @@ private func begin(
 ) throws(Failure) -> Int32 {
   let flags = pull.pointee.flags
   if flags == UInt32(TREADLE_NEXT_IN_DISPATCH) {
-    if pull.pointee.run != 0 { throw Failure(Status.argument, "run", "is not 0, but a dispatch function has no run of its own") }
+    if pull.pointee.run != 0 {
+      throw Failure(Status.argument, "run", "is not 0, but a dispatch function has no run of its own")
+    }
     try Host(bits(pull.pointee.host), "host").next(loop, failed: failed, &room)
     return room.count == 0 ? Status.ignored : Status.ok
   }
@@ -146,7 +155,9 @@ private func eventRoom(_ pull: UnsafeMutablePointer<treadle_pull>) throws(Failur
   if size < treadle_event.firstSize || size > 4096 || size & 7 != 0 {
     throw Failure(Status.argument, "event_size", "is not the size of an event of any version")
   }
-  if capacity <= 0 || capacity > Int.max / 4096 { throw Failure(Status.argument, "capacity", "is 0, or larger than memory") }
+  if capacity <= 0 || capacity > Int.max / 4096 {
+    throw Failure(Status.argument, "capacity", "is 0, or larger than memory")
+  }
   return EventRoom(UnsafeMutableRawPointer(events), stride: size, capacity: capacity)
 }
 

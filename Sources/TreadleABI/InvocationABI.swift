@@ -139,7 +139,8 @@ private func perform(
         return Status.ignored
       }
       guard let completion else {
-        return try invocation.perform(on: target, modes: modes, wait: wait, timeout: options.timeout_ns, completion: nil)
+        return try invocation.perform(
+          on: target, modes: modes, wait: wait, timeout: options.timeout_ns, completion: nil)
       }
       return try completion.performingLater { request throws(Failure) in
         let later = try makeLater(request, on: options.completion_loop)
@@ -159,7 +160,9 @@ private func checkedWait(
   _ options: treadle_invocation_options, hasCompletion: Bool
 ) throws(Failure) -> CarriedCall.Wait {
   if options.reserved != 0 { throw Failure(Status.argument, "options.reserved", "is not 0") }
-  if options.loop != nil && options.thread != nil { throw Failure(Status.argument, "thread", "is given, and so is loop") }
+  if options.loop != nil && options.thread != nil {
+    throw Failure(Status.argument, "thread", "is given, and so is loop")
+  }
   if options.completion_loop != nil && !hasCompletion {
     throw Failure(Status.argument, "completion_loop", "is given without a completion")
   }

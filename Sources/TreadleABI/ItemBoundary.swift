@@ -7,9 +7,8 @@ import TreadleBase
 
 // What the makers of items have in common at the boundary.
 
-/// Adds a new item, of which nobody knows yet, to the default mode of the calling thread's loop, and hands it out; without
-/// `out` the mode has the only reference. If that fails there is no item. Ignored as the
-/// thread ends.
+/// Adds a new item, of which nobody knows yet, to the default mode of the calling thread's loop, and hands it out;
+/// without `out` the mode has the only reference. If that fails there is no item. Ignored as the thread ends.
 @inline(never)
 func addToDefault(
   _ item: Item, of loop: Loop, _ out: UnsafeMutablePointer<OpaquePointer?>?
@@ -44,7 +43,8 @@ func refuse(_ isGiven: Bool, _ subject: StaticString) throws(Failure) {
 }
 
 extension Context {
-  /// The members that the contexts of all items have, with the main callback: a plain one, its routine, or a host's event.
+  /// The members that the contexts of all items have, with the main callback: a plain one, its routine, or a host's
+  /// event.
   init(
     _ host: Host?, _ token: UInt64, wants: UInt32 = 0, info: UnsafeMutableRawPointer?, retain: treadle_retain_fn?,
     release: treadle_release_fn?, describe: treadle_describe_fn?, order: Int64, label: UnsafePointer<CChar>?,

@@ -110,7 +110,8 @@ public func treadle_loop_is_waiting(_ loop: OpaquePointer?) -> Bool {
 
 @implementation @_cdecl("treadle_loop_is_current")
 public func treadle_loop_is_current(_ loop: OpaquePointer?) -> Bool {
-  answer("treadle_loop_is_current", false) { () throws(Failure) in try Loop(unheld: bits(loop), "loop").belongsToCaller }
+  answer("treadle_loop_is_current", false) { () throws(Failure) in try Loop(unheld: bits(loop), "loop").belongsToCaller
+  }
 }
 
 @implementation @_cdecl("treadle_loop_get_thread_id")

@@ -17,10 +17,15 @@ public func treadle_message_port_create_local(
     let context = try ClientStruct.copy(context, "context")
     try refuseUnless(context.owner == 0, "owner", "is for remote ports")
     try refuseUnless(context.has_owner == 0, "has_owner", "is for remote ports")
-    if context.user_count < 0 || context.user_count > 1024 { throw Failure(Status.range, "user_count", "is more than 1,024") }
+    if context.user_count < 0 || context.user_count > 1024 {
+      throw Failure(Status.range, "user_count", "is more than 1,024")
+    }
     try refuseUnless(context.users != nil || context.user_count == 0, "users", "is NULL, but user_count is not 0")
-    if context.function_count < 0 || context.function_count > 1024 { throw Failure(Status.range, "function_count", "is more than 1,024") }
-    try refuseUnless(context.functions != nil || context.function_count == 0, "functions", "is NULL, but function_count is not 0")
+    if context.function_count < 0 || context.function_count > 1024 {
+      throw Failure(Status.range, "function_count", "is more than 1,024")
+    }
+    try refuseUnless(
+      context.functions != nil || context.function_count == 0, "functions", "is NULL, but function_count is not 0")
     return try create(name, context, isRemote: false, out, &place)
   }
 }
@@ -66,7 +71,8 @@ private func create(
       return Status.ok
     } catch {
       free(functions)
-      // Another thread of this process has been quicker: its port is found now, unless it was given up or has ended since.
+      // Another thread of this process has been quicker: its port is found now, unless it was given up or has ended
+      // since.
       if error.status != Status.ignored { throw error }
     }
   }
@@ -83,7 +89,8 @@ private func giveExisting(
 }
 
 private func makePort(
-  _ name: UnsafePointer<CChar>?, _ context: treadle_message_port_context, _ functions: inout Buffer<ExportedFunction>, _ host: Host?,
+  _ name: UnsafePointer<CChar>?, _ context: treadle_message_port_context, _ functions: inout Buffer<ExportedFunction>,
+  _ host: Host?,
   _ owner: UInt32?, _ isRemote: Bool
 ) throws(Failure) -> Handle {
   var plan = MessagePort.Plan()
@@ -95,14 +102,17 @@ private func makePort(
   plan.token = context.token
   if host != nil { try refuse(context.invalidated != nil, "invalidated") }
   var made = try Context(
-    host, context.token, info: context.info, retain: context.retain, release: context.release, describe: context.describe,
+    host, context.token, info: context.info, retain: context.retain, release: context.release,
+    describe: context.describe,
     order: 0, label: context.label, main: (context.receive != nil, nil), "receive", "receive")
   var handle: Handle?
   _ = try made.making { made throws(Failure) in
     plan.functions = functions
     functions = Buffer()
-    let item = try isRemote
-      ? MessagePort.makeRemote(name, plan, made, info: context.info) : MessagePort.makeLocal(name, plan, made, info: context.info)
+    let item =
+      try isRemote
+      ? MessagePort.makeRemote(name, plan, made, info: context.info)
+      : MessagePort.makeLocal(name, plan, made, info: context.info)
     handle = item.handle
     return item
   }
@@ -119,7 +129,9 @@ private func exportedFunctions(
   do throws(Failure) {
     for index in 0..<Int(context.function_count) {
       place = .argument(index)
-      guard let code = given[index].code else { throw Failure(Status.argument, "functions", "has one whose code is NULL") }
+      guard let code = given[index].code else {
+        throw Failure(Status.argument, "functions", "has one whose code is NULL")
+      }
       let signature = try internSignature(given[index].signature, "signature", &place).signature
       place = .argument(index)
       let function = try ExportedFunction(given[index].name, signature, code)
@@ -149,7 +161,8 @@ public func treadle_message_port_is_remote(_ port: OpaquePointer?) -> Bool {
 
 @implementation @_cdecl("treadle_message_port_get_name")
 public func treadle_message_port_get_name(
-  _ port: OpaquePointer?, _ buffer: UnsafeMutablePointer<CChar>?, _ capacity: Int, _ out_length: UnsafeMutablePointer<Int>?
+  _ port: OpaquePointer?, _ buffer: UnsafeMutablePointer<CChar>?, _ capacity: Int,
+  _ out_length: UnsafeMutablePointer<Int>?
 ) -> treadle_status {
   status("treadle_message_port_get_name") { () throws(Failure) in
     try writeText(buffer, capacity, out_length) { text throws(Failure) in
@@ -206,11 +219,13 @@ public func treadle_message_port_send(
 @implementation @_cdecl("treadle_message_port_request")
 public func treadle_message_port_request(
   _ port: OpaquePointer?, _ id: Int32, _ data: UnsafeRawPointer?, _ size: Int, _ send_timeout_ns: Int64,
-  _ reply_timeout_ns: Int64, _ mode: UnsafePointer<CChar>?, _ reply: treadle_message_port_reply_fn?, _ info: UnsafeMutableRawPointer?
+  _ reply_timeout_ns: Int64, _ mode: UnsafePointer<CChar>?, _ reply: treadle_message_port_reply_fn?,
+  _ info: UnsafeMutableRawPointer?
 ) -> treadle_status {
   status("treadle_message_port_request") { () throws(Failure) in
     let request = MessagePort.Request(
-      id: id, data: data, size: size, sendTimeout: send_timeout_ns, replyTimeout: reply_timeout_ns, mode: try needMode(mode),
+      id: id, data: data, size: size, sendTimeout: send_timeout_ns, replyTimeout: reply_timeout_ns,
+      mode: try needMode(mode),
       reply: reply, info: info)
     try MessagePort.request(bits(port), request)
     return Status.ok
@@ -227,7 +242,8 @@ public func treadle_message_port_reply(_ call: UInt64, _ data: UnsafeRawPointer?
 @implementation @_cdecl("treadle_port_call")
 public func treadle_port_call(
   _ port: OpaquePointer?, _ name: UnsafePointer<CChar>?, _ signature: UnsafePointer<CChar>?,
-  _ arguments: UnsafePointer<treadle_port_value>?, _ argument_count: Int, _ result: UnsafeMutableRawPointer?, _ result_size: Int,
+  _ arguments: UnsafePointer<treadle_port_value>?, _ argument_count: Int, _ result: UnsafeMutableRawPointer?,
+  _ result_size: Int,
   _ timeout_ns: Int64, _ mode: UnsafePointer<CChar>?
 ) -> treadle_status {
   status("treadle_port_call") { place throws(Failure) in
@@ -242,7 +258,8 @@ public func treadle_port_call(
     let count = max(0, min(argument_count, 33))
     let values = UnsafeRawPointer(arguments).map { $0.assumingMemoryBound(to: PortableValue.self) }
     let call = MessagePort.FunctionCall(
-      name: name, function, UnsafeBufferPointer(start: values, count: values == nil ? 0 : count), result: result, timeout: timeout_ns,
+      name: name, function, UnsafeBufferPointer(start: values, count: values == nil ? 0 : count), result: result,
+      timeout: timeout_ns,
       mode: try needMode(mode))
     var at: Int?
     do throws(Failure) {

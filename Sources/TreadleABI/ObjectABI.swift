@@ -8,8 +8,8 @@ import TreadleCalls
 import TreadleReport
 import TreadleScopes
 
-// The verbs that all handles understand. A handle says of which kind its object is; whether there is one is seen where it
-// is looked up.
+// The verbs that all handles understand. A handle says of which kind its object is; whether there is one is seen where
+// it is looked up.
 
 @implementation @_cdecl("treadle_retain")
 public func treadle_retain(_ object: UnsafeMutableRawPointer?) -> treadle_status {
@@ -52,7 +52,9 @@ private func releaseOther(_ kind: Kind, _ handle: UInt) throws(Failure) {
 /// Looks an object up whose kind has a name of its own for the failure: the failure names the parameter instead.
 @inline(__always)
 private func naming<Result>(_ subject: StaticString, _ find: () throws(Failure) -> Result) throws(Failure) -> Result {
-  do throws(Failure) { return try find() } catch { throw Failure(error.status, subject, error.text, osError: error.osError) }
+  do throws(Failure) { return try find() } catch {
+    throw Failure(error.status, subject, error.text, osError: error.osError)
+  }
 }
 
 /// The kind of a handle whose object clients count references to.
@@ -178,7 +180,8 @@ public func treadle_get_pthread(
     let handle = Handle(bits: UInt(bitPattern: object))
     switch handle.kind {
     case .thread?:
-      out.pointee = try Thread.holding(OpaquePointer(object), "object") { thread throws(Failure) in try thread.pthread() }
+      out.pointee = try Thread.holding(OpaquePointer(object), "object") { thread throws(Failure) in try thread.pthread()
+      }
     case .lock?:
       let lock = try ClientLock.hold(handle.bits, "object")
       defer { lock.letGo() }
@@ -226,7 +229,9 @@ public func treadle_loop_add(
   status("treadle_loop_add") { () throws(Failure) in
     try Loop.holding(bits(loop), "loop") { loop throws(Failure) in
       let kind = try itemKind(item)
-      if let mode, !Watch.isTelling, try loop.addFirst(kind, UInt(bitPattern: item), ModeName(mode)) { return Status.ok }
+      if let mode, !Watch.isTelling, try loop.addFirst(kind, UInt(bitPattern: item), ModeName(mode)) {
+        return Status.ok
+      }
       let held = try Item.hold(kind, UInt(bitPattern: item), "item")
       guard let mode else {
         held.letGo()

@@ -12,7 +12,8 @@ public func treadle_observer_create(
   status("treadle_observer_create") { () throws(Failure) in
     let out = try need(out_observer, nil, "out_observer")
     let context = try ClientStruct.copy(context, "context")
-    out.pointee = pointer(try Scope.making(in: bits(context.scope)) { () throws(Failure) in try makeObserver(context).handle })
+    out.pointee = pointer(
+      try Scope.making(in: bits(context.scope)) { () throws(Failure) in try makeObserver(context).handle })
     return Status.ok
   }
 }

@@ -134,7 +134,8 @@ private func makeRequest(_ given: treadle_request) throws(Failure) -> WorkItem {
     throw Failure(Status.argument, "fn", "is NULL, and so are routine and host")
   }
   try checkLabel(given.label)
-  var request = WorkItem(request: given.fn, target: given.target, argument: given.argument, label: keepLabel(given.label))
+  var request = WorkItem(
+    request: given.fn, target: given.target, argument: given.argument, label: keepLabel(given.label))
   request.indirect = try mainCallback(hasPlain: given.fn != nil, given.routine, "routine")
   request.releaseTarget = given.release_target
   request.releaseArgument = given.release_argument

@@ -14,7 +14,8 @@ public func treadle_port_create(
     let context = try ClientStruct.copy(context, "context")
     if context.reserved != 0 { throw Failure(Status.argument, "reserved", "is not 0") }
     if context.capacity > 0xFF_FFFF { throw Failure(Status.range, "capacity", "is more than 16,777,215") }
-    out.pointee = pointer(try Scope.making(in: bits(context.scope)) { () throws(Failure) in try makePort(context).handle })
+    out.pointee = pointer(
+      try Scope.making(in: bits(context.scope)) { () throws(Failure) in try makePort(context).handle })
     return Status.ok
   }
 }
@@ -22,8 +23,10 @@ public func treadle_port_create(
 private func makePort(_ context: treadle_port_context) throws(Failure) -> Item {
   let host = try hostOf(context.host, context.token)
   var made = try Context(
-    host, context.token, info: context.info, retain: context.retain, release: context.release, describe: context.describe,
-    order: 0, label: context.label, main: (context.receive != nil, context.receive_routine), "receive", "receive_routine")
+    host, context.token, info: context.info, retain: context.retain, release: context.release,
+    describe: context.describe,
+    order: 0, label: context.label, main: (context.receive != nil, context.receive_routine), "receive",
+    "receive_routine")
   return try made.making { made throws(Failure) in
     try Item.port(
       code: unsafeBitCast(context.receive, to: UnsafeMutableRawPointer?.self), info: context.info, context: made,
@@ -58,9 +61,12 @@ public func treadle_port_send(
     if content.component_count < 0 || content.component_count > Message.mostParts {
       throw Failure(Status.range, "component_count", "is more than 65,535")
     }
-    if content.components == nil && content.component_count != 0 { throw Failure(Status.argument, "components", "is NULL") }
+    if content.components == nil && content.component_count != 0 {
+      throw Failure(Status.argument, "components", "is NULL")
+    }
     try Item.send(to: port, timeout: timeout_ns) { () throws(Failure) in
-      try Message.make(content.id, reply: bits(content.reply_port), count: content.component_count) { index throws(Failure) in
+      try Message.make(content.id, reply: bits(content.reply_port), count: content.component_count) {
+        index throws(Failure) in
         guard let components = content.components else { throw Failure(Status.argument, "components", "is NULL") }
         return try part(components[index])
       }
@@ -157,7 +163,9 @@ public func treadle_message_take_descriptor(
     try holding(message) { message throws(Failure) in
       if message.part(index) == nil { throw noComponent }
       let descriptor = message.takeDescriptor(index)
-      if descriptor < 0 { throw Failure(Status.notFound, "index", "is not that of a descriptor, or it was taken out already") }
+      if descriptor < 0 {
+        throw Failure(Status.notFound, "index", "is not that of a descriptor, or it was taken out already")
+      }
       out.pointee = descriptor
     }
     return Status.ok

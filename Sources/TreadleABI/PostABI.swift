@@ -17,13 +17,17 @@ public func treadle_loop_post(
 /// Not inlined: plain posts would save registers for it.
 @inline(never)
 @_optimize(speed)
-private func postSlowly(_ loop: OpaquePointer?, _ fn: treadle_post_fn?, _ info: UnsafeMutableRawPointer?) -> treadle_status {
+private func postSlowly(_ loop: OpaquePointer?, _ fn: treadle_post_fn?, _ info: UnsafeMutableRawPointer?)
+  -> treadle_status
+{
   status("treadle_loop_post") { () throws(Failure) in try Loop.postSlowly(bits(loop), demand(fn), info) }
 }
 
 @inline(__always)
 private func demand(_ fn: treadle_post_fn?) throws(Failure) -> UnsafeMutableRawPointer {
-  guard let code = unsafeBitCast(fn, to: UnsafeMutableRawPointer?.self) else { throw Failure(Status.argument, "fn", "is NULL") }
+  guard let code = unsafeBitCast(fn, to: UnsafeMutableRawPointer?.self) else {
+    throw Failure(Status.argument, "fn", "is NULL")
+  }
   return code
 }
 
@@ -41,11 +45,14 @@ public func treadle_loop_post_in(
       let wakes = given.flags == 0
       return try Loop.holding(bits(loop), "loop") { loop throws(Failure) in
         let handle = loop.handle.bits
-        if let host { return try host.post(given.token, on: handle, modes: modes, wakes: wakes, label: keepLabel(given.label)) }
+        if let host {
+          return try host.post(given.token, on: handle, modes: modes, wakes: wakes, label: keepLabel(given.label))
+        }
         let routine = try mainCallback(hasPlain: given.fn != nil, given.routine, "routine")
         do throws(Failure) {
           let item = WorkItem(
-            post: unsafeBitCast(given.fn, to: UnsafeMutableRawPointer?.self), given.info, destroy: given.destroy, indirect: routine,
+            post: unsafeBitCast(given.fn, to: UnsafeMutableRawPointer?.self), given.info, destroy: given.destroy,
+            indirect: routine,
             label: keepLabel(given.label))
           return try Loop.post(handle, item, modes: modes, wakes: wakes)
         } catch {

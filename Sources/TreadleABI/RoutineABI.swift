@@ -192,7 +192,9 @@ public func treadle_routine_call(
 }
 
 /// The two structs are one: the C header's and the core's.
-private func call(_ routine: Routine, _ event: UnsafePointer<treadle_event>?, _ result: UnsafeMutableRawPointer?) throws(Failure) {
+private func call(_ routine: Routine, _ event: UnsafePointer<treadle_event>?, _ result: UnsafeMutableRawPointer?)
+  throws(Failure)
+{
   if !routine.call(UnsafeRawPointer(event)?.assumingMemoryBound(to: Event.self), result: result) {
     throw Routine.closedFailure("routine")
   }

@@ -28,7 +28,10 @@ public func treadle_scope_create(
       let out = try need(out_scope, nil, "out_scope")
       _ = try ClientStruct.copy(config, "config")
       try checkLabel(known.label)
-      out.pointee = pointer(try Scope.making { () throws(Failure) in try Scope.create(label: known.label, destroy: known.destroy, info: known.info).handle })
+      out.pointee = pointer(
+        try Scope.making { () throws(Failure) in
+          try Scope.create(label: known.label, destroy: known.destroy, info: known.info).handle
+        })
       return Status.ok
     } catch {
       ClientCall.giveBack(known.destroy, known.info)
@@ -116,7 +119,9 @@ private struct HolderRoom {
     self.capacity = capacity
   }
 
-  private func place(_ index: Int) -> UnsafeMutableRawPointer? { index < capacity ? start.map { $0 + index &* stride } : nil }
+  private func place(_ index: Int) -> UnsafeMutableRawPointer? {
+    index < capacity ? start.map { $0 + index &* stride } : nil
+  }
 
   func store(_ holder: treadle_scope_holder, at index: Int) {
     guard let place = place(index) else { return }

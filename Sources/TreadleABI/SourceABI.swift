@@ -12,7 +12,8 @@ public func treadle_source_create(
   status("treadle_source_create") { () throws(Failure) in
     let out = try need(out_source, nil, "out_source")
     let context = try ClientStruct.copy(context, "context")
-    out.pointee = pointer(try Scope.making(in: bits(context.scope)) { () throws(Failure) in try makeSource(context).handle })
+    out.pointee = pointer(
+      try Scope.making(in: bits(context.scope)) { () throws(Failure) in try makeSource(context).handle })
     return Status.ok
   }
 }

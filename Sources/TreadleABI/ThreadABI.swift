@@ -23,7 +23,9 @@ extension Thread {
   static func holdingForCalls<Result>(
     _ handle: OpaquePointer?, _ subject: StaticString = "thread", _ body: (Thread) throws(Failure) -> Result
   ) throws(Failure) -> Result {
-    try holding(handle, subject) { thread throws(Failure) in try thread.droppedIfThreadEnds { () throws(Failure) in try body(thread) } }
+    try holding(handle, subject) { thread throws(Failure) in
+      try thread.droppedIfThreadEnds { () throws(Failure) in try body(thread) }
+    }
   }
 }
 
@@ -40,7 +42,9 @@ public func treadle_thread_create(
       if known.flags & ~1 != 0 { throw Failure(Status.argument, "flags", "has unknown flags") }
       if known.reserved != 0 { throw Failure(Status.argument, "reserved", "is not 0") }
       out.pointee = pointer(
-        try Scope.making(in: bits(known.scope)) { () throws(Failure) in try makeThread(known, isDetached: known.flags & 1 != 0).handle })
+        try Scope.making(in: bits(known.scope)) { () throws(Failure) in
+          try makeThread(known, isDetached: known.flags & 1 != 0).handle
+        })
       return Status.ok
     } catch {
       ClientCall.giveBack(known.destroy, known.info)

@@ -13,7 +13,8 @@ public func treadle_timer_create(
   status("treadle_timer_create") { () throws(Failure) in
     let out = try need(out_timer, nil, "out_timer")
     let context = try ClientStruct.copy(context, "context")
-    out.pointee = pointer(try Scope.making(in: bits(context.scope)) { () throws(Failure) in try makeTimer(context).handle })
+    out.pointee = pointer(
+      try Scope.making(in: bits(context.scope)) { () throws(Failure) in try makeTimer(context).handle })
     return Status.ok
   }
 }
@@ -31,7 +32,8 @@ public func treadle_timer_start(
     // A timer that nobody could arm ends at once.
     if delay_ns == Clock.forever && out_timer == nil { return Status.ok }
     let timer = try Item.timer(
-      on: loop, after: delay_ns, interval: interval_ns, code: unsafeBitCast(fire, to: UnsafeMutableRawPointer.self), info: info)
+      on: loop, after: delay_ns, interval: interval_ns, code: unsafeBitCast(fire, to: UnsafeMutableRawPointer.self),
+      info: info)
     return try addToDefault(timer, of: loop, out_timer)
   }
 }

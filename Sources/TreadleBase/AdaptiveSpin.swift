@@ -4,14 +4,14 @@
 import CTreadleSystem
 import Synchronization
 
-/// Waiting a little for a partner before one sleeps. To wake a thread that sleeps on another processor takes twenty times as
-/// long as most callbacks, so a loop that was just called from another processor, and a thread that waits for the answer of
-/// a loop on another processor, look for what they wait for a few microseconds long.
+/// Waiting a little for a partner before one sleeps. To wake a thread that sleeps on another processor takes twenty
+/// times as long as most callbacks, so a loop that was just called from another processor, and a thread that waits for
+/// the answer of a loop on another processor, look for what they wait for a few microseconds long.
 ///
-/// They do so only if the partner last acted on another processor: one on this processor could not run meanwhile. A wait in
-/// vain halves the next one, down to none; a partner who comes soon after the sleep began brings back the longest. Soon is
-/// longer than what two threads sleep that both have to be woken each time: otherwise one that has lost its processor for
-/// a moment would leave both asleep for good, each too late for the other's wait.
+/// They do so only if the partner last acted on another processor: one on this processor could not run meanwhile. A
+/// wait in vain halves the next one, down to none; a partner who comes soon after the sleep began brings back the
+/// longest. Soon is longer than what two threads sleep that both have to be woken each time: otherwise one that has
+/// lost its processor for a moment would leave both asleep for good, each too late for the other's wait.
 ///
 /// All of it is a guess: nothing depends on the order in which others see it.
 package struct AdaptiveSpin: ~Copyable {
@@ -34,8 +34,8 @@ package struct AdaptiveSpin: ~Copyable {
   @inline(__always)
   package func note() { note(AdaptiveSpin.processor) }
 
-  /// The partner is another process, and acts on a processor that it says itself: 1 + its number. What is not true costs a wait in
-  /// vain, like a partner that is late.
+  /// The partner is another process, and acts on a processor that it says itself: 1 + its number. What is not true
+  /// costs a wait in vain, like a partner that is late.
   @inline(__always)
   package func note(_ processor: UInt32) {
     if partner.load(ordering: .relaxed) != processor { partner.store(processor, ordering: .relaxed) }
@@ -87,8 +87,8 @@ package struct AdaptiveSpin: ~Copyable {
   @inline(__always)
   package func sleepBegins() -> Int64 { budget.load(ordering: .relaxed) == 0 ? 0 : Clock.now() }
 
-  /// A sleep ended after a time in which a partner that had to be woken itself may have come: the next wait is as long as
-  /// possible.
+  /// A sleep ended after a time in which a partner that had to be woken itself may have come: the next wait is as long
+  /// as possible.
   @inline(__always)
   package func sleepEnded(since start: Int64) {
     if start != 0 && Clock.now() &- start < AdaptiveSpin.shortSleep { budget.store(0, ordering: .relaxed) }

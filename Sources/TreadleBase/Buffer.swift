@@ -75,7 +75,8 @@ package struct Buffer<Element: BitwiseCopyable> {
     return true
   }
 
-  /// The capacity to ask for where `wanted` elements do not fit: by reserving it elsewhere, memory is taken while no gate is held.
+  /// The capacity to ask for where `wanted` elements do not fit: by reserving it elsewhere, memory is taken while no
+  /// gate is held.
   package func capacity(for wanted: Int) -> Int { max(wanted, capacity &* 2, 16) }
 
   /// Uses the first half of its room alone, until `open`. The elements that it has are there.
@@ -85,7 +86,8 @@ package struct Buffer<Element: BitwiseCopyable> {
   @inline(__always)
   package mutating func open() { capacity &*= 2 }
 
-  /// Moves the elements into a larger room, which was reserved elsewhere and is empty; `room` is the smaller one behind that.
+  /// Moves the elements into a larger room, which was reserved elsewhere and is empty; `room` is the smaller one behind
+  /// that.
   package mutating func move(into room: inout Buffer) {
     if room.capacity <= capacity { return }
     for element in elements { _ = room.appendInRoom(element) }
@@ -95,8 +97,9 @@ package struct Buffer<Element: BitwiseCopyable> {
   @inline(__always)
   package mutating func removeAll() { count = 0 }
 
-  /// Takes the elements of another array in place of one's own, and leaves it the room for new ones. Piece by piece: the count
-  /// was written just now, and a copy of more than the count would have to wait for the processor's store buffer.
+  /// Takes the elements of another array in place of one's own, and leaves it the room for new ones. Piece by piece:
+  /// the count was written just now, and a copy of more than the count would have to wait for the processor's store
+  /// buffer.
   @inline(__always)
   package mutating func takeAll(of other: inout Buffer) {
     let room = (capacity, base)
@@ -128,7 +131,8 @@ package struct Buffer<Element: BitwiseCopyable> {
     return true
   }
 
-  /// Puts so many elements, which `body` writes, behind the last one without taking memory: false when there is no room.
+  /// Puts so many elements, which `body` writes, behind the last one without taking memory: false when there is no
+  /// room.
   package mutating func extendInRoom(_ more: Int, _ body: (UnsafeMutableRawPointer) -> Void) -> Bool {
     guard more >= 0, hasRoom(more), let base else { return false }
     body(UnsafeMutableRawPointer(base + count))

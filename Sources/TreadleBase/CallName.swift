@@ -4,8 +4,8 @@
 import CTreadleSystem
 import Synchronization
 
-/// What a post or request is called by: its label, or else its function. One word, which any thread may read at any time, since
-/// labels are never freed. No address in a program has the bits that tell them apart. 0: nothing.
+/// What a post or request is called by: its label, or else its function. One word, which any thread may read at any
+/// time, since labels are never freed. No address in a program has the bits that tell them apart. 0: nothing.
 package struct CallName: BitwiseCopyable {
   package let bits: UInt
 
@@ -26,7 +26,8 @@ package struct CallName: BitwiseCopyable {
 
   @inline(__always)
   package init(postCode code: UnsafeMutableRawPointer?, label: UnsafePointer<CChar>?) {
-    bits = label.map { UInt(bitPattern: $0) | CallName.labelBit } ?? code.map { UInt(bitPattern: $0) } ?? CallName.post.bits
+    bits =
+      label.map { UInt(bitPattern: $0) | CallName.labelBit } ?? code.map { UInt(bitPattern: $0) } ?? CallName.post.bits
   }
 
   @inline(__always)
@@ -44,11 +45,11 @@ package struct CallName: BitwiseCopyable {
   }
 }
 
-/// The labels of posts and requests: each text is kept once, and never freed. An item keeps its own label, since it is held while
-/// somebody reads that; a post is gone as soon as it was called.
+/// The labels of posts and requests: each text is kept once, and never freed. An item keeps its own label, since it is
+/// held while somebody reads that; a post is gone as soon as it was called.
 ///
-/// The table is a hash table of pointers with linear probing. An entry is written once, by a compare and exchange, so it needs no
-/// lock and survives a fork.
+/// The table is a hash table of pointers with linear probing. An entry is written once, by a compare and exchange, so
+/// it needs no lock and survives a fork.
 package enum Labels {
   /// What further labels read as when there are too many different ones.
   private static let others: StaticString = "(one of more than 1024 labels)"

@@ -6,8 +6,9 @@ package struct ClientBuffer<Element> {
   package let start: UnsafeMutablePointer<Element>?
   package let capacity: Int
 
-  /// `subject` and `capacitySubject` are the names of the parameters. A `size_t` above the largest signed integer arrives as a
-  /// negative number: no memory is that large, so it is refused, as is a capacity whose bytes would be that many.
+  /// `subject` and `capacitySubject` are the names of the parameters. A `size_t` above the largest signed integer
+  /// arrives as a negative number: no memory is that large, so it is refused, as is a capacity whose bytes would be
+  /// that many.
   @inline(__always)
   package init(
     _ start: UnsafeMutablePointer<Element>?, _ capacity: Int, _ subject: StaticString = "buffer",
@@ -35,7 +36,9 @@ package struct ClientBuffer<Element> {
   }
 
   @inline(__always)
-  package var elements: UnsafeMutableBufferPointer<Element> { UnsafeMutableBufferPointer(start: start, count: capacity) }
+  package var elements: UnsafeMutableBufferPointer<Element> {
+    UnsafeMutableBufferPointer(start: start, count: capacity)
+  }
 }
 
 extension ClientBuffer<CChar> {

@@ -64,7 +64,9 @@ package struct ClientLock {
   /// gets it then, ever.
   private func free() {
     if state.depth.load(ordering: .relaxed) != 0 { return }
-    if treadle_system_native_mutex_destroy(native) == 0 { Slab(.lock).free(state.slot, UnsafeMutableRawPointer(address)) }
+    if treadle_system_native_mutex_destroy(native) == 0 {
+      Slab(.lock).free(state.slot, UnsafeMutableRawPointer(address))
+    }
   }
 
   // MARK: Locking

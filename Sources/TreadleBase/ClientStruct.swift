@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 
-/// A struct of the headers that begins with `struct_size` and may get members at its end (ABI-7). `FirstSizes.swift` has them
-/// all: `scripts/check-abi` writes it from the recorded interface.
+/// A struct of the headers that begins with `struct_size` and may get members at its end (ABI-7). `FirstSizes.swift`
+/// has them all: `scripts/check-abi` writes it from the recorded interface.
 package protocol GrowingStruct {
   /// Zero in every member.
   init()
@@ -18,8 +18,8 @@ package enum ClientStruct {
   @inline(__always)
   package static func size(_ pointer: UnsafeRawPointer) -> Int { pointer.loadUnaligned(as: Int.self) }
 
-  /// What this version knows of a client's struct, which may be too new: members that it does not have are zero. For callers
-  /// that must call the struct's destroy; others call `copy`.
+  /// What this version knows of a client's struct, which may be too new: members that it does not have are zero. For
+  /// callers that must call the struct's destroy; others call `copy`.
   @inline(__always)
   package static func copyKnownPart<Struct: GrowingStruct>(
     _ pointer: UnsafePointer<Struct>?, _ subject: StaticString
@@ -49,8 +49,8 @@ package enum ClientStruct {
     return known
   }
 
-  /// Fills a client's struct: `body` changes a copy, of which the client gets as much as its struct has room for. A failure
-  /// changes nothing.
+  /// Fills a client's struct: `body` changes a copy, of which the client gets as much as its struct has room for. A
+  /// failure changes nothing.
   @inline(__always)
   package static func fill<Struct: GrowingStruct>(
     _ pointer: UnsafeMutablePointer<Struct>?, _ subject: StaticString, _ body: (inout Struct) throws(Failure) -> Void

@@ -48,7 +48,8 @@ package enum Clock {
 
   package static func wall() -> Int64 { treadle_system_wall() }
 
-  /// How far the wall clock is ahead of the monotonic one. Looked at in this order, no date that is converted by it is early.
+  /// How far the wall clock is ahead of the monotonic one. Looked at in this order, no date that is converted by it is
+  /// early.
   package static func wallOffset() -> Int64 {
     let wall = treadle_system_wall()
     return wall &- now()

@@ -4,10 +4,10 @@
 import CTreadleSystem
 import Synchronization
 
-/// Something whose end threads wait for: a request, a call that is carried to a loop, room in a queue, a thread that gets
-/// ready, a host's future. It ends once, with an outcome; what was written before is seen by whoever has seen the end. One
-/// word, a futex; all-zero bytes are one that is open. All that threads agree on is in this word, whose changes have one
-/// order: so its operations only have to release what was written before the end, and to acquire that.
+/// Something whose end threads wait for: a request, a call that is carried to a loop, room in a queue, a thread that
+/// gets ready, a host's future. It ends once, with an outcome; what was written before is seen by whoever has seen the
+/// end. One word, a futex; all-zero bytes are one that is open. All that threads agree on is in this word, whose
+/// changes have one order: so its operations only have to release what was written before the end, and to acquire that.
 package struct Completion: ~Copyable {
   private static let open: UInt32 = 0
   /// Open, and somebody sleeps.
@@ -29,8 +29,8 @@ package struct Completion: ~Copyable {
   @inline(__always)
   package var outcome: UInt32 { word.load(ordering: .relaxed) }
 
-  /// Ends it. Its memory may be gone as soon as the outcome is there: all that follows is a wake-up of its address, which at
-  /// worst wakes somebody for no reason.
+  /// Ends it. Its memory may be gone as soon as the outcome is there: all that follows is a wake-up of its address,
+  /// which at worst wakes somebody for no reason.
   @inline(__always)
   package borrowing func end(_ outcome: UInt32 = Completion.over) {
     let address = Futex.address(of: word)
@@ -55,8 +55,8 @@ package struct Completion: ~Copyable {
     word.compareExchange(expected: Completion.open, desired: Completion.over, ordering: .releasing).exchanged
   }
 
-  /// Waits until it is over, or a time has passed; with a `spin`, which adapts to whoever is to end it, looks for the end a
-  /// little before it sleeps. `isRepeated`: false for one sleep at most, which a signal ends too.
+  /// Waits until it is over, or a time has passed; with a `spin`, which adapts to whoever is to end it, looks for the
+  /// end a little before it sleeps. `isRepeated`: false for one sleep at most, which a signal ends too.
   package borrowing func wait(_ spin: UnsafeMutablePointer<AdaptiveSpin>?, until: Int64, isRepeated: Bool = true) {
     if isOver { return }
     if let spin, spin.pointee.isElsewhere, spin.pointee.spin(limit: until, { isOver }) { return }

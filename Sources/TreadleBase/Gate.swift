@@ -4,8 +4,8 @@
 import CTreadleSystem
 import Synchronization
 
-/// A lock for critical sections of a few instructions: no system call, no client code, no other lock taken inside. It costs
-/// one exchange, for it is opened by a plain store. All-zero bytes are an open gate.
+/// A lock for critical sections of a few instructions: no system call, no client code, no other lock taken inside. It
+/// costs one exchange, for it is opened by a plain store. All-zero bytes are an open gate.
 package struct Gate: ~Copyable {
   /// The kernel's id of the thread that closed it; 0: open.
   private let holder: Atomic<UInt32>

@@ -72,8 +72,8 @@ package enum Kind: UInt32 {
 ///     bit 63..56   55..32       31..30   29..6   5..1   0
 ///         tag      generation   0        slot    kind   1
 ///
-/// The tag tells the handles of one copy of the library, in one life of the process (see `Runtime`), from all others and
-/// from garbage, the generation tells the objects that used one slot in turn.
+/// The tag tells the handles of one copy of the library, in one life of the process (see `Runtime`), from all others
+/// and from garbage, the generation tells the objects that used one slot in turn.
 package struct Handle: BitwiseCopyable {
   package let bits: UInt
 
@@ -112,8 +112,8 @@ package struct Handle: BitwiseCopyable {
   @inline(__always)
   package var generation: UInt32 { UInt32(truncatingIfNeeded: bits >> 32) & 0xFF_FFFF }
 
-  /// The kind that the handle says its object is of; nil for what cannot be a handle. Whether there is such an object is
-  /// seen where it is looked up.
+  /// The kind that the handle says its object is of; nil for what cannot be a handle. Whether there is such an object
+  /// is seen where it is looked up.
   @inline(__always)
   package var kind: Kind? {
     let number = Handle.kindNumber(ofTag: UInt32(truncatingIfNeeded: bits))
@@ -138,7 +138,9 @@ package struct Handle: BitwiseCopyable {
     }
     let tag = UInt(treadle_system_tag())
     let isHandle = bits & 1 == 1 && bits & 0xC000_0000 == 0 && tag != 0 && bits >> 56 != 0 && slot != 0
-    if isHandle, bits >> 56 != tag, let kind = Kind(rawValue: Handle.kindNumber(ofTag: UInt32(truncatingIfNeeded: bits))), kind != .mode {
+    if isHandle, bits >> 56 != tag,
+      let kind = Kind(rawValue: Handle.kindNumber(ofTag: UInt32(truncatingIfNeeded: bits))), kind != .mode
+    {
       return Failure(Status.stale, subject, "is a handle of another copy of Treadle, or of the process before its fork")
     }
     return Failure(Status.stale, subject, "is not the handle of a living object")

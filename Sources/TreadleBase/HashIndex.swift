@@ -4,8 +4,8 @@
 import CTreadleSystem
 
 /// Finds numbers by a hash, in constant time however many there are: an open-addressed table that is half full at most.
-/// Several numbers may have one hash, and its owner says which of them is meant; 0 is no number. It tells when memory is
-/// out. All-zero bytes are an empty one. Not thread-safe: its owner says what guards it.
+/// Several numbers may have one hash, and its owner says which of them is meant; 0 is no number. It tells when memory
+/// is out. All-zero bytes are an empty one. Not thread-safe: its owner says what guards it.
 package struct HashIndex {
   private struct Entry: BitwiseCopyable {
     var hash: UInt64

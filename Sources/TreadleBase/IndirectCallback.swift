@@ -25,15 +25,16 @@ package struct IndirectCallback {
   }
 }
 
-/// Callbacks of a host that is not called, but fetches its events. They are told by their `drop`, which does nothing; `invoke`
-/// answers without an event whether the host takes none any more, and forgets one that it is given.
+/// Callbacks of a host that is not called, but fetches its events. They are told by their `drop`, which does nothing;
+/// `invoke` answers without an event whether the host takes none any more, and forgets one that it is given.
 extension IndirectCallback {
   package static let dropFetched: Drop = { _ in }
 
   /// Whether it is for its host to fetch: it cannot be called.
   @inline(__always)
   package var isFetched: Bool {
-    guard let drop, unsafeBitCast(drop, to: UInt.self) == unsafeBitCast(IndirectCallback.dropFetched, to: UInt.self) else {
+    guard let drop, unsafeBitCast(drop, to: UInt.self) == unsafeBitCast(IndirectCallback.dropFetched, to: UInt.self)
+    else {
       return false
     }
     return invoke?(object, nil) == false

@@ -7,11 +7,11 @@ import Synchronization
 /// Threads that wait for a gate lend their priority to its holder, so that none waits longer than the holder's few
 /// instructions take, whatever else wants the processor.
 ///
-/// The kernel lends the priority of who sleeps on a word to the thread whose id the word holds, until that thread gives the
-/// word up. Gates are opened by a plain store, so they are not such words. There is one for the whole process, and a mutex
-/// around it: the waiter whose turn it is names the gate's holder in it, then looks at the gate again behind a barrier on
-/// all processors; whoever opens a gate looks for his name behind the opening. So either the waiter sees the gate open, or
-/// the holder sees his name and gives the word up.
+/// The kernel lends the priority of who sleeps on a word to the thread whose id the word holds, until that thread gives
+/// the word up. Gates are opened by a plain store, so they are not such words. There is one for the whole process, and
+/// a mutex around it: the waiter whose turn it is names the gate's holder in it, then looks at the gate again behind a
+/// barrier on all processors; whoever opens a gate looks for his name behind the opening. So either the waiter sees the
+/// gate open, or the holder sees his name and gives the word up.
 enum Inheritance {
   /// Takes the gate for the calling thread.
   static func wait(for gate: borrowing Atomic<UInt32>, as id: UInt32) {

@@ -6,7 +6,8 @@ package import Synchronization
 
 /// The memory of a source, descriptor source, timer or observer, and of each membership beyond an item's first.
 ///
-/// *Loop lock*: the lock of the loop that the membership is in; while it is in none, the item's lock and a claim (`Item+Memberships`).
+/// *Loop lock*: the lock of the loop that the membership is in; while it is in none, the item's lock and a claim
+/// (`Item+Memberships`).
 package struct ItemCell: ~Copyable {
   package let reference: Reference
   /// `Item.Trait` bits. Constant while the cell lives.
@@ -18,18 +19,18 @@ package struct ItemCell: ~Copyable {
   /// Tells memberships of this cell from those before: what queues mention is one of them. Goes around. Written with
   /// `membership` when one begins.
   package let joins: Atomic<UInt8>
-  /// The slot of the mode that this membership is in; 0 for none. It begins and ends under the loop lock; of an alias, under the item's
-  /// lock too. Read anywhere.
+  /// The slot of the mode that this membership is in; 0 for none. It begins and ends under the loop lock; of an alias,
+  /// under the item's lock too. Read anywhere.
   package let membership: Atomic<UInt32>
   /// Neighbours in the mode's list, or in the timer wheel's slot. Loop lock.
   package var previous: UInt32
   package var next: UInt32
-  /// The plain C callback with `Item.codeMark`, or the item's `Context`, which has the callback then. Changes once at most,
-  /// from the one to the other, under the item's lock. Of an alias instead the slots of its primary (low half) and of the
-  /// next alias, changed under the item's lock.
+  /// The plain C callback with `Item.codeMark`, or the item's `Context`, which has the callback then. Changes once at
+  /// most, from the one to the other, under the item's lock. Of an alias instead the slots of its primary (low half)
+  /// and of the next alias, changed under the item's lock.
   package let link: Atomic<UInt>
-  /// The client's info, constant while the cell lives. Of an alias instead the slot of the alias before it, changed under the
-  /// item's lock.
+  /// The client's info, constant while the cell lives. Of an alias instead the slot of the alias before it, changed
+  /// under the item's lock.
   package var info: UnsafeMutableRawPointer?
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 
-/// Rings of links, one for each key, in the order in which the links entered: to enter, to leave and to find a key's first
-/// link take a few steps, however many there are. All-zero bytes are none. Not thread-safe: its owner says what guards it.
+/// Rings of links, one for each key, in the order in which the links entered: to enter, to leave and to find a key's
+/// first link take a few steps, however many there are. All-zero bytes are none. Not thread-safe: its owner says what
+/// guards it.
 package struct KeyedRings {
   package typealias Pointer = UnsafeMutablePointer<Link>
 

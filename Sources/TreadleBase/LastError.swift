@@ -26,10 +26,12 @@ package enum LastError {
     treadle_system_failure().pointee.number = Int64(number)
   }
 
-  /// Completes the failure that will be recorded next, by up to three texts, which may be a client's: what of them is not UTF-8
-  /// is replaced. Without memory it stays as it is.
+  /// Completes the failure that will be recorded next, by up to three texts, which may be a client's: what of them is
+  /// not UTF-8 is replaced. Without memory it stays as it is.
   @inline(never)
-  package static func detail(_ text: UnsafePointer<CChar>?, _ more: UnsafePointer<CChar>? = nil, _ most: UnsafePointer<CChar>? = nil) {
+  package static func detail(
+    _ text: UnsafePointer<CChar>?, _ more: UnsafePointer<CChar>? = nil, _ most: UnsafePointer<CChar>? = nil
+  ) {
     guard let detail = needDetail() else { return }
     detail.pointee.is_new = 1
     withUnsafeMutableBytes(of: &detail.pointee.text) { room in
@@ -48,7 +50,9 @@ package enum LastError {
   private static func needDetail() -> UnsafeMutablePointer<treadle_system_detail>? {
     let last = treadle_system_failure()
     if let detail = last.pointee.detail { return detail }
-    guard (try? Runtime.watchThread()) != nil, let memory = treadle_system_allocate(MemoryLayout<treadle_system_detail>.size) else { return nil }
+    guard (try? Runtime.watchThread()) != nil,
+      let memory = treadle_system_allocate(MemoryLayout<treadle_system_detail>.size)
+    else { return nil }
     last.pointee.detail = memory.bindMemory(to: treadle_system_detail.self, capacity: 1)
     return last.pointee.detail
   }
@@ -85,7 +89,8 @@ package enum LastError {
     let last = treadle_system_failure()
     var name = FixedText(function)
     var text = FixedText(message)
-    guard let function = last.pointee.function, let subject = last.pointee.subject, let reason = last.pointee.text else {
+    guard let function = last.pointee.function, let subject = last.pointee.subject, let reason = last.pointee.text
+    else {
       return
     }
     name.append(function)

@@ -3,8 +3,8 @@
 
 package import Synchronization
 
-/// What a loop has done. Its thread alone writes, by a load and a store where an exchange would cost as much as the rest of
-/// an idle pass; others read each number as it was a moment ago. All-zero bytes are zeros.
+/// What a loop has done. Its thread alone writes, by a load and a store where an exchange would cost as much as the
+/// rest of an idle pass; others read each number as it was a moment ago. All-zero bytes are zeros.
 package struct LoopCounters: ~Copyable {
   package let passes: Atomic<UInt64>
   /// In the kernel.

@@ -4,23 +4,25 @@
 import CTreadleSystem
 import Synchronization
 
-/// The lock of a loop, biased to one thread, its owner: as long as no other thread visits the loop, the owner enters and leaves by plain
-/// loads and stores. All-zero bytes are a lock without an owner, which is a `Mutex`.
+/// The lock of a loop, biased to one thread, its owner: as long as no other thread visits the loop, the owner enters
+/// and leaves by plain loads and stores. All-zero bytes are a lock without an owner, which is a `Mutex`.
 ///
-/// *The owner* writes its id to `inside`, then looks at `bias`. If the owner may not enter by itself, it writes 0 again and takes the
-/// mutex. *A visitor* takes the mutex. If the owner may enter by itself, the visitor changes `bias`, has every processor pass a barrier,
-/// and waits until `inside` is 0. If the owner has looked before the barrier, it has written its id before, too, and the visitor sees
-/// that. If the owner looks behind the barrier, it sees the visit.
+/// *The owner* writes its id to `inside`, then looks at `bias`. If the owner may not enter by itself, it writes 0 again
+/// and takes the mutex. *A visitor* takes the mutex. If the owner may enter by itself, the visitor changes `bias`, has
+/// every processor pass a barrier, and waits until `inside` is 0. If the owner has looked before the barrier, it has
+/// written its id before, too, and the visitor sees that. If the owner looks behind the barrier, it sees the visit.
 ///
-/// The owner gets its bias back when it has the mutex, and finds that the kernel's tick has changed twice since the last visit. So a burst
-/// of visits costs one barrier.
+/// The owner gets its bias back when it has the mutex, and finds that the kernel's tick has changed twice since the
+/// last visit. So a burst of visits costs one barrier.
 ///
-/// *Priority*: a visitor that waits for `inside` lends its priority to the owner, as a waiter for a gate does (`Inheritance`), so the
-/// owner looks whether it is named each time that it has written 0. Waiters for the mutex lend theirs by the kernel.
+/// *Priority*: a visitor that waits for `inside` lends its priority to the owner, as a waiter for a gate does
+/// (`Inheritance`), so the owner looks whether it is named each time that it has written 0. Waiters for the mutex lend
+/// theirs by the kernel.
 ///
-/// *Without barriers* no owner gets a bias, and all threads take the mutex. The kernel may also refuse a barrier later, when a process
-/// has closed its sandbox. Then the owner may be inside, and its id still be on the way to the other processors. The visitor ends the
-/// bias for good, and sleeps for longer than any store takes (`longestStore`), before it waits for `inside`.
+/// *Without barriers* no owner gets a bias, and all threads take the mutex. The kernel may also refuse a barrier later,
+/// when a process has closed its sandbox. Then the owner may be inside, and its id still be on the way to the other
+/// processors. The visitor ends the bias for good, and sleeps for longer than any store takes (`longestStore`), before
+/// it waits for `inside`.
 ///
 /// A thread has one such lock at a time, and takes it once. Functions that signal handlers may call take none.
 package struct LoopLock: ~Copyable {
@@ -42,8 +44,8 @@ package struct LoopLock: ~Copyable {
     static let owner: UInt32 = 2
   }
 
-  /// A store reaches the other processors within microseconds, and within an interrupt: no processor keeps one back. This is thousands of
-  /// times as long, in nanoseconds, and each loop waits for it once at most.
+  /// A store reaches the other processors within microseconds, and within an interrupt: no processor keeps one back.
+  /// This is thousands of times as long, in nanoseconds, and each loop waits for it once at most.
   private static let longestStore: Int64 = 20_000_000
 
   package init() {

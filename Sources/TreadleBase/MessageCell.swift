@@ -3,8 +3,8 @@
 
 package import Synchronization
 
-/// A message's slot. What it carries is written before anybody else knows of it, and constant then, but for descriptors that
-/// are taken out and what its end gives back.
+/// A message's slot. What it carries is written before anybody else knows of it, and constant then, but for descriptors
+/// that are taken out and what its end gives back.
 package struct MessageCell: ~Copyable {
   package let reference: Reference
   /// The next in a port's queue, or among those that end on a thread. Of whom guards that list.
@@ -14,7 +14,8 @@ package struct MessageCell: ~Copyable {
   package var count: UInt32
   /// Of the bytes in `room`, which are the only part then.
   package var length: UInt32
-  /// The handles of the port that it was sent to, and of the one where an answer goes; 0: none. A reference to the latter.
+  /// The handles of the port that it was sent to, and of the one where an answer goes; 0: none. A reference to the
+  /// latter.
   package var port: UInt
   package var reply: UInt
   /// The parts, with their bytes behind them; nil: there is none, or it lies in `room`.

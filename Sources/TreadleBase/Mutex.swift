@@ -4,8 +4,8 @@
 package import CTreadleSystem
 import Synchronization
 
-/// A lock of one word, on which waiters sleep and lend their priority to who has it: for what is configured, where a section
-/// may make a system call. Never held while client code runs. All-zero bytes are an unlocked one.
+/// A lock of one word, on which waiters sleep and lend their priority to who has it: for what is configured, where a
+/// section may make a system call. Never held while client code runs. All-zero bytes are an unlocked one.
 package struct Mutex: ~Copyable {
   /// The kernel's id of the thread that has it; 0: free.
   private let holder: Atomic<UInt32>
@@ -58,8 +58,8 @@ package struct Mutex: ~Copyable {
     }
   }
 
-  /// The kernel gives it to the one who sleeps with the highest priority. It is his before he runs, so the memory is there
-  /// as long as the kernel looks at it.
+  /// The kernel gives it to the one who sleeps with the highest priority. It is his before he runs, so the memory is
+  /// there as long as the kernel looks at it.
   @inline(never)
   private borrowing func handOver() {
     holder.bitwiseOr(Mutex.wanted, ordering: .releasing)

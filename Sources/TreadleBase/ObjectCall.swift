@@ -3,9 +3,9 @@
 
 import CTreadleSystem
 
-/// A call of a client's function that is on a thread's stack and belongs to an object with a handle, outside of any loop's run:
-/// its schedule or cancel, the function that names a descriptor, the release or destroy of what came with it. The object's life
-/// is not over before the call is: its slot is not given back.
+/// A call of a client's function that is on a thread's stack and belongs to an object with a handle, outside of any
+/// loop's run: its schedule or cancel, the function that names a descriptor, the release or destroy of what came with
+/// it. The object's life is not over before the call is: its slot is not given back.
 package struct ObjectCall {
   /// First: what ends it where its stack goes (clients.c).
   private let end: Abandon
@@ -17,11 +17,12 @@ package struct ObjectCall {
 
   package typealias Abandon = @convention(c) (UnsafeMutableRawPointer) -> Void
 
-  /// `body` makes the `ClientCall`: when its thread ends inside, the record outside of that is on the stack still. `abandon` gets
-  /// `counted` then, to let go of what the caller would have let go of behind `body`.
+  /// `body` makes the `ClientCall`: when its thread ends inside, the record outside of that is on the stack still.
+  /// `abandon` gets `counted` then, to let go of what the caller would have let go of behind `body`.
   @inline(__always)
   package static func recorded<Result, Refusal: Error>(
-    _ handle: UInt, _ counted: UnsafeMutableRawPointer? = nil, _ abandon: Abandon? = nil, _ body: () throws(Refusal) -> Result
+    _ handle: UInt, _ counted: UnsafeMutableRawPointer? = nil, _ abandon: Abandon? = nil,
+    _ body: () throws(Refusal) -> Result
   ) throws(Refusal) -> Result {
     let thread = treadle_system_thread()
     var call = ObjectCall(

@@ -3,11 +3,13 @@
 
 import CTreadleSystem
 
-/// Free slots of one kind that a loop's thread has for itself: it takes and gives back without the slab's gate. All-zero bytes are none.
+/// Free slots of one kind that a loop's thread has for itself: it takes and gives back without the slab's gate.
+/// All-zero bytes are none.
 ///
-/// They are a chain, in which each names the next, and besides perhaps a *batch*, which is a chain of exactly `most` slots. What does not
-/// fit is passed on to the slab by batches, each by one change under the gate, and batches come from there: so a thread that creates and
-/// ends objects, however many, enters the gate once for `most` of them. It keeps at most twice that from other threads, until it ends.
+/// They are a chain, in which each names the next, and besides perhaps a *batch*, which is a chain of exactly `most`
+/// slots. What does not fit is passed on to the slab by batches, each by one change under the gate, and batches come
+/// from there: so a thread that creates and ends objects, however many, enters the gate once for `most` of them. It
+/// keeps at most twice that from other threads, until it ends.
 ///
 /// They lie behind the state of the thread's loop, in the loop's slot.
 package struct OwnSlots: ~Copyable {
@@ -44,7 +46,9 @@ package struct OwnSlots: ~Copyable {
     for kind in kinds { Slab(number: kind).passOn(of(kind, loop: loop)) }
   }
 
-  package static func areNone(loop: UnsafeMutableRawPointer) -> Bool { kinds.allSatisfy { of($0, loop: loop).pointee.isEmpty } }
+  package static func areNone(loop: UnsafeMutableRawPointer) -> Bool {
+    kinds.allSatisfy { of($0, loop: loop).pointee.isEmpty }
+  }
 
   /// What is broken, in words; nil for nothing. Owner.
   package static func brokenInvariant(loop: UnsafeMutableRawPointer) -> StaticString? {
@@ -72,7 +76,8 @@ extension Slab {
     return (slot, memory)
   }
 
-  /// The chain is empty: its place takes a batch, the thread's or one of the slab's. Where there is none, one of the slab's other slots.
+  /// The chain is empty: its place takes a batch, the thread's or one of the slab's. Where there is none, one of the
+  /// slab's other slots.
   @inline(never)
   private func takeOfBatch(_ own: UnsafeMutablePointer<OwnSlots>) -> (slot: UInt32, memory: UnsafeMutableRawPointer)? {
     var batch = own.pointee.batch
@@ -114,7 +119,9 @@ extension Slab {
   fileprivate func passOn(_ own: UnsafeMutablePointer<OwnSlots>) {
     if own.pointee.isEmpty { return }
     var last = own.pointee.first
-    while last != 0, let memory = memory(last), Slab.freeSlot(memory).pointee.next != 0 { last = Slab.freeSlot(memory).pointee.next }
+    while last != 0, let memory = memory(last), Slab.freeSlot(memory).pointee.next != 0 {
+      last = Slab.freeSlot(memory).pointee.next
+    }
     lock()
     if last != 0 { addChain(from: own.pointee.first, to: last) }
     if own.pointee.batch != 0 { addBatch(own.pointee.batch) }
@@ -126,7 +133,9 @@ extension Slab {
 
   fileprivate func brokenInvariant(_ own: UnsafeMutablePointer<OwnSlots>) -> StaticString? {
     if length(own.pointee.first) != own.pointee.count { return "the chain of free slots has as many as are counted" }
-    if own.pointee.batch != 0 && length(own.pointee.batch) != OwnSlots.most { return "a batch of free slots is a full chain" }
+    if own.pointee.batch != 0 && length(own.pointee.batch) != OwnSlots.most {
+      return "a batch of free slots is a full chain"
+    }
     return nil
   }
 

@@ -14,14 +14,15 @@ package struct PollerState: ~Copyable {
   package var lastSerial: UInt32
   /// Numbers whose descriptors epoll refuses because they are always ready, such as regular files. Lock.
   package var alwaysReady: Buffer<UInt32>
-  /// `alwaysReady.count`, for a look without the lock, which orders nothing: the numbers are read under it. Written under it.
+  /// `alwaysReady.count`, for a look without the lock, which orders nothing: the numbers are read under it. Written
+  /// under it.
   package let alwaysReadyCount: Atomic<Int>
-  /// There may be a stale epoll entry: of a number that was closed before it was taken out, and whose file lives on. Written
-  /// under the lock, and looked at without, which orders nothing.
+  /// There may be a stale epoll entry: of a number that was closed before it was taken out, and whose file lives on.
+  /// Written under the lock, and looked at without, which orders nothing.
   package let mayHaveStale: Atomic<Bool>
 
-  /// The set that has this one alone, for other loops to wait for: it stays when this one is made anew. -1 for none. Written
-  /// under the lock, by the owner.
+  /// The set that has this one alone, for other loops to wait for: it stays when this one is made anew. -1 for none.
+  /// Written under the lock, by the owner.
   package var pollable: Int32
   /// The interrupt descriptor that is in the set; -1 for none. Owner.
   package var interrupt: Int32
@@ -67,8 +68,8 @@ package struct Registration: BitwiseCopyable {
   }
 }
 
-/// What the kernel's set carries for each entry: a number and the serial of its registration. An event whose serial is not
-/// the one that is registered is of an entry that was taken out since, or of a stale one.
+/// What the kernel's set carries for each entry: a number and the serial of its registration. An event whose serial is
+/// not the one that is registered is of an entry that was taken out since, or of a stale one.
 package struct EpollData: BitwiseCopyable {
   package let bits: UInt64
 

@@ -3,19 +3,20 @@
 
 package import Synchronization
 
-/// A port's slot. In an alias it says whether that membership is among the ready ones of its mode; the queue is the primary's.
+/// A port's slot. In an alias it says whether that membership is among the ready ones of its mode; the queue is the
+/// primary's.
 package struct PortCell: ~Copyable {
   package let item: ItemCell
-  /// Neighbours among the ready ports of the mode, and whether this is one: not of a cell that is in no mode, whatever was in
-  /// it before. Gate of the loop.
+  /// Neighbours among the ready ports of the mode, and whether this is one: not of a cell that is in no mode, whatever
+  /// was in it before. Gate of the loop.
   package var readyBefore: UInt32
   package var readyAfter: UInt32
   package var isReady: Bool
   private let restOfLine: UInt64
   package var queue: Queue
 
-  /// The messages that wait, and who waits for room. Of its gate the port's senders and receivers hold nothing for longer than
-  /// it takes to link one of either.
+  /// The messages that wait, and who waits for room. Of its gate the port's senders and receivers hold nothing for
+  /// longer than it takes to link one of either.
   package struct Queue: ~Copyable {
     package let gate: Gate
     /// How many messages there may be. Constant.
@@ -31,8 +32,8 @@ package struct PortCell: ~Copyable {
   }
 }
 
-/// A thread that waits until there is room for its message in a port; on its stack. Guarded by the gate of the port's queue,
-/// while it is in the list there.
+/// A thread that waits until there is room for its message in a port; on its stack. Guarded by the gate of the port's
+/// queue, while it is in the list there.
 package struct RoomWaiter: ~Copyable {
   /// A futex: how often it was to look again, times 4, and what has come of it. Written under the gate.
   package let word = Atomic<UInt32>(0)

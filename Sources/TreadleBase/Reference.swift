@@ -3,9 +3,10 @@
 
 import Synchronization
 
-/// The first word of every object in a slab: a versioned reference count. It says which generation lives there, how many
-/// references keep it alive, and of an item the few marks that other threads change without a lock. So whoever changes
-/// anything through a handle changes it of the generation that the handle names, or finds that one gone (OBJ-11).
+/// The first word of every object in a slab: a versioned reference count. It says which generation lives there, how
+/// many references keep it alive, and of an item the few marks that other threads change without a lock. So whoever
+/// changes anything through a handle changes it of the generation that the handle names, or finds that one gone
+/// (OBJ-11).
 ///
 ///     63..40       39..25    24..7   6..0
 ///     generation   clients   own     marks
@@ -13,11 +14,11 @@ import Synchronization
 /// Clients' references and our own are counted apart, so that a client which releases once too often cannot take what a
 /// mode or a running callback holds. All-zero bytes are a free slot of generation 0.
 ///
-/// The orders: each change but `holdAgain` and `abandonClients` is a read-modify-write that acquires and releases, so a thread that
-/// changes the word sees all that was written before each earlier change. Protocols that pair this word with another one
-/// (`Membership`, `Rest`) change the word on both sides, and so need no more. Only `signal` and `seenInOrder`
-/// are sequentially consistent, since the loop's note of a wake-up is the other word there, which the two sides do not both change,
-/// and `update`.
+/// The orders: each change but `holdAgain` and `abandonClients` is a read-modify-write that acquires and releases, so a
+/// thread that changes the word sees all that was written before each earlier change. Protocols that pair this word
+/// with another one (`Membership`, `Rest`) change the word on both sides, and so need no more. Only `signal` and
+/// `seenInOrder` are sequentially consistent, since the loop's note of a wake-up is the other word there, which the two
+/// sides do not both change, and `update`.
 package struct Reference: ~Copyable {
   private let word: Atomic<UInt64>
 
@@ -50,7 +51,8 @@ package struct Reference: ~Copyable {
     package static let valid: UInt64 = 1
     /// The source was signalled, and not performed since (SRC0-6).
     package static let signalled: UInt64 = 2
-    /// The thread that queues the source wakes the loop: a signal asked for that, or a caller was told that the source is signalled.
+    /// The thread that queues the source wakes the loop: a signal asked for that, or a caller was told that the source
+    /// is signalled.
     package static let wakeWanted: UInt64 = 4
     /// The source was signalled again before it was performed.
     package static let repeated: UInt64 = 8
@@ -60,15 +62,17 @@ package struct Reference: ~Copyable {
     package static let ofSignal = signalled | wakeWanted | repeated
     /// Its scope was closed: no client has, or gets, a reference.
     package static let abandoned: UInt64 = 32
-    /// The item's own cell is claimed: for a membership, which may just be beginning or ending, or by a thread that has the item's lock.
+    /// The item's own cell is claimed: for a membership, which may just be beginning or ending, or by a thread that has
+    /// the item's lock.
     package static let claimed: UInt64 = 64
     static let all: UInt64 = 127
   }
 
   package static let mostClients: UInt64 = 0x7FFF
   fileprivate static let mostOwn: UInt64 = 0x3_FFFF
-  /// From `manyOwn` on none of our own references is counted down any more, and from `fullOwn` on none up: the object stays
-  /// for ever, and the count never runs into the next one. What threads add and take back at the same time fits in between.
+  /// From `manyOwn` on none of our own references is counted down any more, and from `fullOwn` on none up: the object
+  /// stays for ever, and the count never runs into the next one. What threads add and take back at the same time fits
+  /// in between.
   private static let manyOwn: UInt64 = 0x3_0000
   private static let fullOwn: UInt64 = 0x3_8000
   private static let client: UInt64 = 1 << 25
@@ -78,15 +82,17 @@ package struct Reference: ~Copyable {
 
   @inline(__always)
   package var seen: Seen { Seen(bits: word.load(ordering: .acquiring)) }
-  /// For a thread that has queued a signalled source and looks whether a wake-up is wanted for it. Of the threads that signal with a
-  /// wake-up, one that `signal` orders later finds the loop's note of a wake-up cleared, and wakes the loop itself.
+  /// For a thread that has queued a signalled source and looks whether a wake-up is wanted for it. Of the threads that
+  /// signal with a wake-up, one that `signal` orders later finds the loop's note of a wake-up cleared, and wakes the
+  /// loop itself.
   @inline(__always)
   package var seenInOrder: Seen { Seen(bits: word.load(ordering: .sequentiallyConsistent)) }
   @inline(__always)
   package var generation: UInt32 { Seen(bits: word.load(ordering: .relaxed)).generation }
   @inline(__always)
   package borrowing func isLive(_ generation: UInt32) -> Bool { seen.isLive(generation) }
-  /// Whether nothing of ours refers to an object: clients alone do, or its life is over, with all that belongs to its end.
+  /// Whether nothing of ours refers to an object: clients alone do, or its life is over, with all that belongs to its
+  /// end.
   package borrowing func isAtRest(_ generation: UInt32) -> Bool {
     let seen = self.seen
     return seen.generation != generation || seen.own == 0 && !seen.isGone
@@ -102,8 +108,8 @@ package struct Reference: ~Copyable {
     word.store(word.load(ordering: .relaxed) & ~(Reference.counts | Mark.all) | counts | marks, ordering: .releasing)
   }
 
-  /// Ends a life that nobody refers to: every handle and every queued mention of it is stale from here on. What was there
-  /// until then; after the slot's last generation it must not be used again.
+  /// Ends a life that nobody refers to: every handle and every queued mention of it is stale from here on. What was
+  /// there until then; after the slot's last generation it must not be used again.
   @inline(__always)
   package borrowing func end() -> Seen {
     let next = (word.load(ordering: .relaxed) >> 40 &+ 1) & Reference.lastGeneration
@@ -129,12 +135,15 @@ package struct Reference: ~Copyable {
     }
   }
 
-  /// Claims the own cell of an item and adds references, in one exchange. False for an item that is not the one meant, that has not the
-  /// marks that are needed, or whose cell is claimed; also for one that is at its end, unless nothing is added.
+  /// Claims the own cell of an item and adds references, in one exchange. False for an item that is not the one meant,
+  /// that has not the marks that are needed, or whose cell is claimed; also for one that is at its end, unless nothing
+  /// is added.
   @inline(__always)
   package borrowing func claim(_ generation: UInt32, needs: UInt64, _ claim: Claim) -> Bool {
     var now = word.load(ordering: .relaxed)
-    while Seen(bits: now).generation == generation, claim.counts == 0 || !Seen(bits: now).isGone, now & (needs | Mark.claimed) == needs {
+    while Seen(bits: now).generation == generation, claim.counts == 0 || !Seen(bits: now).isGone,
+      now & (needs | Mark.claimed) == needs
+    {
       let counted = Seen(bits: now).own < Reference.fullOwn ? now &+ claim.counts : now
       let (isExchanged, original) = word.weakCompareExchange(
         expected: now, desired: counted | Mark.claimed, ordering: .acquiringAndReleasing)
@@ -145,10 +154,12 @@ package struct Reference: ~Copyable {
   }
 
   /// Returns what a claim has added in place of a client's reference.
-  package borrowing func returnToClient() { word.wrappingAdd(Reference.client &- Reference.one, ordering: .acquiringAndReleasing) }
+  package borrowing func returnToClient() {
+    word.wrappingAdd(Reference.client &- Reference.one, ordering: .acquiringAndReleasing)
+  }
 
-  /// Drops one of our own references and clears marks, in one exchange, unless it is the last reference of all. What is left; nil if nothing
-  /// was changed.
+  /// Drops one of our own references and clears marks, in one exchange, unless it is the last reference of all. What is
+  /// left; nil if nothing was changed.
   @inline(__always)
   package borrowing func dropUnlessLast(clearing marks: UInt64) -> Seen? {
     var now = word.load(ordering: .relaxed)
@@ -177,8 +188,8 @@ package struct Reference: ~Copyable {
     return false
   }
 
-  /// Adds one of our own references, and clears marks in the same exchange. What was there before; nil for an object that is
-  /// not the one meant.
+  /// Adds one of our own references, and clears marks in the same exchange. What was there before; nil for an object
+  /// that is not the one meant.
   @inline(__always)
   package borrowing func hold(_ generation: UInt32, clearing marks: UInt64) -> Seen? {
     var now = word.load(ordering: .relaxed)
@@ -208,8 +219,8 @@ package struct Reference: ~Copyable {
     return Seen(bits: word.add(Reference.one &* count, ordering: .acquiringAndReleasing).newValue)
   }
 
-  /// Drops one or several references, unless they are the last of our own of an object without a mark: then nothing, for the
-  /// caller to do what has to be done before. What is left; nil if nothing was dropped.
+  /// Drops one or several references, unless they are the last of our own of an object without a mark: then nothing,
+  /// for the caller to do what has to be done before. What is left; nil if nothing was dropped.
   @inline(__always)
   package borrowing func dropUnlessLast(_ count: UInt64, without mark: UInt64) -> Seen? {
     var now = word.load(ordering: .acquiring)
@@ -224,8 +235,8 @@ package struct Reference: ~Copyable {
     }
   }
 
-  /// Drops a reference of ours and ends the life with it, in one exchange, if it is the only one and nothing else is noted. False
-  /// with nothing changed.
+  /// Drops a reference of ours and ends the life with it, in one exchange, if it is the only one and nothing else is
+  /// noted. False with nothing changed.
   @inline(__always)
   package borrowing func endIfOnly(beside mark: UInt64 = 0) -> Bool {
     let now = word.load(ordering: .relaxed)
@@ -244,7 +255,8 @@ package struct Reference: ~Copyable {
   private borrowing func end(_ seen: Seen) -> Bool {
     if seen.isLastGeneration { return false }
     return word.compareExchange(
-      expected: seen.bits, desired: (seen.bits >> 40 &+ 1) << 40, successOrdering: .acquiringAndReleasing, failureOrdering: .relaxed
+      expected: seen.bits, desired: (seen.bits >> 40 &+ 1) << 40, successOrdering: .acquiringAndReleasing,
+      failureOrdering: .relaxed
     ).exchanged
   }
 
@@ -285,8 +297,8 @@ package struct Reference: ~Copyable {
     return nil
   }
 
-  /// Takes all references from clients, who get none any more. The caller has one of our own, whose drop orders what follows; a client
-  /// that finds no reference looks at nothing else.
+  /// Takes all references from clients, who get none any more. The caller has one of our own, whose drop orders what
+  /// follows; a client that finds no reference looks at nothing else.
   package borrowing func abandonClients() {
     word.bitwiseOr(Mark.abandoned, ordering: .relaxed)
     word.bitwiseAnd(~(Reference.mostClients << 25), ordering: .relaxed)
@@ -294,8 +306,8 @@ package struct Reference: ~Copyable {
 
   // MARK: Marks
 
-  /// Clears marks of an object that the caller keeps, unless a client owns it; true if they are cleared. It is an exchange in
-  /// either case: whoever releases the last client's reference later sees what the caller wrote before.
+  /// Clears marks of an object that the caller keeps, unless a client owns it; true if they are cleared. It is an
+  /// exchange in either case: whoever releases the last client's reference later sees what the caller wrote before.
   @inline(__always)
   package borrowing func clear(_ marks: UInt64, evenIfOwned: Bool) -> Bool {
     var now = word.load(ordering: .relaxed)
@@ -338,8 +350,8 @@ package struct Reference: ~Copyable {
     return nil
   }
 
-  /// An exchange that changes nothing, for its order alone: the later of two threads that exchange the word sees what the earlier wrote.
-  /// Sequentially consistent, since compilers for x86 make no instruction at all of a weaker one.
+  /// An exchange that changes nothing, for its order alone: the later of two threads that exchange the word sees what
+  /// the earlier wrote. Sequentially consistent, since compilers for x86 make no instruction at all of a weaker one.
   @inline(__always)
   package borrowing func update() { word.bitwiseOr(0, ordering: .sequentiallyConsistent) }
 

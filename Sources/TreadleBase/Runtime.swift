@@ -39,8 +39,8 @@ package enum Runtime {
     beginLife()
   }
 
-  /// Another tag than that of any copy of the library and of any life before, so that none takes a handle of another for one
-  /// of its own; where there is none left, another than that of the life before.
+  /// Another tag than that of any copy of the library and of any life before, so that none takes a handle of another
+  /// for one of its own; where there is none left, another than that of the life before.
   private static func beginLife() {
     let process = treadle_system_process()
     let new = treadle_system_new_tag()
@@ -50,7 +50,8 @@ package enum Runtime {
   /// The kernel's id of the calling thread, which is asked for once.
   package static var threadID: Int32 { Int32(bitPattern: Inheritance.ownID) }
 
-  /// Before anything is made for the calling thread, whose kernel id this returns: its end will be told, and is not past.
+  /// Before anything is made for the calling thread, whose kernel id this returns: its end will be told, and is not
+  /// past.
   package static func watchThread() throws(Failure) -> Int32 {
     try start()
     if treadle_system_thread().pointee.left != 0 { throw endedThreadFailure }

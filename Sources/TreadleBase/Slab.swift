@@ -32,7 +32,8 @@ package struct Slab {
     var batches: UInt32
   }
   private var state: UnsafeMutablePointer<State> {
-    assert(MemoryLayout<State>.size <= MemoryLayout<treadle_system_slab>.size, "C has room for what a slab knows of itself")
+    assert(
+      MemoryLayout<State>.size <= MemoryLayout<treadle_system_slab>.size, "C has room for what a slab knows of itself")
     return treadle_system_slab(number).assumingMemoryBound(to: State.self)
   }
 
@@ -59,12 +60,14 @@ package struct Slab {
     default: 48
     }
   }
-  /// The room of a loop's state. The free slots that its thread has are behind that, and fill no more than another cache line.
+  /// The room of a loop's state. The free slots that its thread has are behind that, and fill no more than another
+  /// cache line.
   @inline(__always)
   static var roomOfLoop: Int { 640 }
   @inline(__always)
   package func fits(_ size: Int) -> Bool {
-    assert(Slab.roomOfLoop &+ OwnSlots.room <= Slab(.loop).stride, "a slot has room for the free slots of a loop's thread")
+    assert(
+      Slab.roomOfLoop &+ OwnSlots.room <= Slab(.loop).stride, "a slot has room for the free slots of a loop's thread")
     return size <= (number == Kind.loop.rawValue ? Slab.roomOfLoop : stride)
   }
 
@@ -99,8 +102,8 @@ package struct Slab {
     return memory
   }
 
-  /// Whether the life that a handle means is over, with all that belongs to its end: also the release of what came with it,
-  /// which is called when nobody refers to the object any more.
+  /// Whether the life that a handle means is over, with all that belongs to its end: also the release of what came with
+  /// it, which is called when nobody refers to the object any more.
   @inline(never)
   package func isOver(_ handle: Handle) -> Bool {
     guard let memory = locate(handle) else { return true }
@@ -111,7 +114,11 @@ package struct Slab {
   @inline(never)
   package func isOverOrAwaited(_ handle: Handle) -> Bool {
     guard let memory = locate(handle) else { return true }
-    if Slab.reference(memory).pointee.exchange(handle.generation, needs: 0, set: Reference.Mark.awaited, clear: 0) != nil { return false }
+    if Slab.reference(memory).pointee.exchange(handle.generation, needs: 0, set: Reference.Mark.awaited, clear: 0)
+      != nil
+    {
+      return false
+    }
     // Nothing was exchanged: the look acquires what belongs to the end.
     return Slab.reference(memory).pointee.seen.generation != handle.generation
   }
@@ -181,7 +188,8 @@ package struct Slab {
     return (slot, memory)
   }
 
-  /// One that nobody has had yet. The gate is closed, and opened here; and while there is no memory yet, for the time of taking some.
+  /// One that nobody has had yet. The gate is closed, and opened here; and while there is no memory yet, for the time
+  /// of taking some.
   @inline(never)
   private func takeUnused() -> (slot: UInt32, memory: UnsafeMutableRawPointer)? {
     let state = self.state
@@ -193,7 +201,9 @@ package struct Slab {
         return (slot, memory)
       }
       unlock()
-      guard slot < Slab.capacity, let chunk = treadle_system_zeroed(Int(Slab.slotsOfChunk) &* stride) else { return nil }
+      guard slot < Slab.capacity, let chunk = treadle_system_zeroed(Int(Slab.slotsOfChunk) &* stride) else {
+        return nil
+      }
       lock()
       // Others may have been faster: then it is for later slots.
       var index = slot >> 12
@@ -210,8 +220,8 @@ package struct Slab {
     if last.has(Reference.Mark.awaited) { Rest.announce() }
   }
 
-  /// The thread that was at the end of a life has ended itself: the life is over, and its slot is not used again. Nothing is
-  /// called here: the thread is being unwound.
+  /// The thread that was at the end of a life has ended itself: the life is over, and its slot is not used again.
+  /// Nothing is called here: the thread is being unwound.
   func abandonEnding(_ handle: Handle) {
     guard let memory = locate(handle) else { return }
     let reference = Slab.reference(memory)

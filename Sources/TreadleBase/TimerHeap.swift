@@ -34,7 +34,9 @@ package struct TimerHeap {
 
   /// Room for more, so that an insertion cannot fail half way.
   @inline(__always)
-  package mutating func reserve(_ more: Int = 1) -> Bool { entries.hasRoom(more) || entries.reserve(entries.count &+ more) }
+  package mutating func reserve(_ more: Int = 1) -> Bool {
+    entries.hasRoom(more) || entries.reserve(entries.count &+ more)
+  }
 
   /// `moved` is told where each entry that changes its place lies now.
   @inline(__always)

@@ -4,8 +4,9 @@
 import CTreadleSystem
 import Synchronization
 
-/// Recording what loops do, for a trace of one's own run (RL-16). Each thread writes events to a ring of its own, so recording takes no
-/// lock, and keeps the latest. The writer of the file reads the rings of all threads, each word as it is.
+/// Recording what loops do, for a trace of one's own run (RL-16). Each thread writes events to a ring of its own, so
+/// recording takes no lock, and keeps the latest. The writer of the file reads the rings of all threads, each word as
+/// it is.
 package enum Trace {
   /// What an event says. The file is written from these (`TraceFile`).
   package enum What {
@@ -21,9 +22,10 @@ package enum Trace {
     package static let mark: UInt8 = 10
   }
 
-  /// One event, or a callback from its begin to its end. Times: in a ring by the counter or the clock (`treadle_system_trace_moment`),
-  /// in the file by the clock. end: of a callback that has returned; nil: none. subject: an item's handle, a `CallName`, or a label that
-  /// is kept. flow: a number that an event shares with the callback to which it leads; 0: none.
+  /// One event, or a callback from its begin to its end. Times: in a ring by the counter or the clock
+  /// (`treadle_system_trace_moment`), in the file by the clock. end: of a callback that has returned; nil: none.
+  /// subject: an item's handle, a `CallName`, or a label that is kept. flow: a number that an event shares with the
+  /// callback to which it leads; 0: none.
   package struct Event: BitwiseCopyable {
     package var time: Int64
     package var end: Int64? = nil
@@ -70,7 +72,8 @@ package enum Trace {
   package static func flow(of source: UInt, _ time: UInt64) -> UInt64 {
     (UInt64(source) ^ time &* 0x9E37_79B9_7F4A_7C15) &* 0xBF58_476D_1CE4_E5B9 | 1 << 63
   }
-  /// That of a plain post, which both ends know: the number of its place in the loop's queue, of all that there ever were.
+  /// That of a plain post, which both ends know: the number of its place in the loop's queue, of all that there ever
+  /// were.
   @inline(__always)
   package static func flow(ofPost place: UInt64, to loop: UInt) -> UInt64 {
     (UInt64(loop) ^ place &* 0xD6E8_FEB8_6659_FD93) &* 0xA3B1_9535_4A39_B70D | 1 << 63
@@ -91,8 +94,8 @@ package struct TraceName: BitwiseCopyable {
   package var text: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0, 0, 0, 0)
 }
 
-/// The events of one thread: a thin handle. Its memory is never freed; a ring whose thread has ended serves another one in a later
-/// trace, or where there are too many in the same.
+/// The events of one thread: a thin handle. Its memory is never freed; a ring whose thread has ended serves another one
+/// in a later trace, or where there are too many in the same.
 package struct TraceRing {
   private struct Head: ~Copyable {
     /// The next of all rings. Constant once it is in the list.
@@ -105,7 +108,8 @@ package struct TraceRing {
     /// How many events were ever recorded, and how many before this trace.
     let count: Atomic<UInt64>
     let first: Atomic<UInt64>
-    /// When a callback returned, and how many events there were then: another begins at the same moment if there are no more. Owner.
+    /// When a callback returned, and how many events there were then: another begins at the same moment if there are no
+    /// more. Owner.
     var lastEnd: Int64
     var lastCount: UInt64
     /// Guards the names.
@@ -131,8 +135,8 @@ package struct TraceRing {
   private static var headSize: Int { (MemoryLayout<Head>.size &+ 63) & ~63 }
   private static var size: Int { headSize &+ (seenCount &+ Int(capacity) &* wordsOfEvent) &* 8 }
 
-  /// The second word of a callback: what it is, its kind, and how long it took, in the bits from here on; all of these are set while it
-  /// has not returned.
+  /// The second word of a callback: what it is, its kind, and how long it took, in the bits from here on; all of these
+  /// are set while it has not returned.
   private static let durationShift: UInt64 = 16
   private static let longest: UInt64 = 0xFFFF_FFFF_FFFF
 
@@ -168,7 +172,8 @@ package struct TraceRing {
       let state = ring.head.pointee.state.load(ordering: .relaxed)
       // One of this trace only where there are as many rings as there may be.
       if found == nil && State.isEnded(state) && (state != State.ended(in: session) || !mayMake)
-        && ring.head.pointee.state.compareExchange(expected: state, desired: State.inUse, ordering: .acquiring).exchanged
+        && ring.head.pointee.state.compareExchange(expected: state, desired: State.inUse, ordering: .acquiring)
+          .exchanged
       {
         found = ring
       }
@@ -294,7 +299,8 @@ package struct TraceRing {
   // MARK: The writer of the file
 
   package static func forEach(_ body: (TraceRing) -> Void) {
-    var next = treadle_system_trace_rings().assumingMemoryBound(to: Atomic<UInt>.self).pointee.load(ordering: .acquiring)
+    let list = treadle_system_trace_rings().assumingMemoryBound(to: Atomic<UInt>.self)
+    var next = list.pointee.load(ordering: .acquiring)
     while let memory = UnsafeMutableRawPointer(bitPattern: next) {
       let ring = TraceRing(memory)
       body(ring)
@@ -305,8 +311,8 @@ package struct TraceRing {
   package func isOf(_ session: UInt32) -> Bool { head.pointee.session.load(ordering: .acquiring) == session }
   package var threadID: Int32 { head.pointee.thread.load(ordering: .relaxed) }
 
-  /// The events of this trace that are still there, and how many are not. A thread that was just recording when the trace was stopped
-  /// may still write one: the oldest few are left out.
+  /// The events of this trace that are still there, and how many are not. A thread that was just recording when the
+  /// trace was stopped may still write one: the oldest few are left out.
   package func events() -> (range: Range<UInt64>, lost: UInt64) {
     let count = head.pointee.count.load(ordering: .acquiring)
     let first = head.pointee.first.load(ordering: .relaxed)
@@ -319,7 +325,8 @@ package struct TraceRing {
     let second = words[1].load(ordering: .relaxed)
     let what = UInt8(truncatingIfNeeded: second)
     var event = Trace.Event(
-      time: Int64(bitPattern: words[0].load(ordering: .relaxed)), what: what, number: what == Trace.What.call ? second >> 8 & 255 : second >> 8,
+      time: Int64(bitPattern: words[0].load(ordering: .relaxed)), what: what,
+      number: what == Trace.What.call ? second >> 8 & 255 : second >> 8,
       subject: UInt(words[2].load(ordering: .relaxed)), flow: words[3].load(ordering: .relaxed))
     let duration = second >> TraceRing.durationShift
     if what == Trace.What.call && duration != TraceRing.longest { event.end = event.time &+ Int64(duration) }

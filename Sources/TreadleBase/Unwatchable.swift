@@ -11,7 +11,8 @@ extension Failure {
     case TREADLE_SYSTEM_NOT_OPEN: text = "is not open"
     case TREADLE_SYSTEM_PATH_ONLY: text = "was opened with O_PATH, which cannot be watched"
     case TREADLE_SYSTEM_NESTED: text = "is an epoll that watches too many others, or this loop, and cannot be watched"
-    case TREADLE_SYSTEM_TOO_MANY: text = "cannot be watched: the user watches as many as fs.epoll.max_user_watches allows"
+    case TREADLE_SYSTEM_TOO_MANY:
+      text = "cannot be watched: the user watches as many as fs.epoll.max_user_watches allows"
     default: text = "cannot be watched: the kernel refused it"
     }
     return Failure(Status.system, "fd", text, osError: 0 &- result)

@@ -3,8 +3,8 @@
 
 import CTreadleSystem
 
-/// Values by the text of their keys. Each entry is a piece of memory with its key behind it, and counted: one for the table,
-/// one for each use in progress. All-zero bytes are an empty one. Its owner says what guards it, the counts too.
+/// Values by the text of their keys. Each entry is a piece of memory with its key behind it, and counted: one for the
+/// table, one for each use in progress. All-zero bytes are an empty one. Its owner says what guards it, the counts too.
 package struct ValueTable {
   package typealias Release = @convention(c) (UnsafeMutableRawPointer?) -> Void
   package typealias Pointer = UnsafeMutablePointer<Entry>
@@ -41,7 +41,8 @@ package struct ValueTable {
     let entry = memory.bindMemory(to: Entry.self, capacity: 1)
     entry.initialize(
       to: Entry(
-        next: nil, previous: nil, hash: UInt64(ModeName(key).hash), references: 1, value: value, release: release, work: work))
+        next: nil, previous: nil, hash: UInt64(ModeName(key).hash), references: 1, value: value, release: release,
+        work: work))
     memcpy(ValueTable.key(entry), key, size)
     return entry
   }
@@ -59,8 +60,8 @@ package struct ValueTable {
     return next
   }
 
-  /// Puts an entry into the table, in place of one of the same key, whose reference is the caller's then. False, with nothing
-  /// changed, without memory.
+  /// Puts an entry into the table, in place of one of the same key, whose reference is the caller's then. False, with
+  /// nothing changed, without memory.
   package mutating func put(_ entry: Pointer, replaced: inout Pointer?) -> Bool {
     if !index.reserve() { return false }
     replaced = find(ValueTable.key(entry))

@@ -3,8 +3,8 @@
 
 import CTreadleSystem
 
-/// Whether somebody debugs, by the environment or with a log function of his own. The word lies beside the one that tells of a
-/// shutdown, which every pass looks at anyway.
+/// Whether somebody debugs, by the environment or with a log function of his own. The word lies beside the one that
+/// tells of a shutdown, which every pass looks at anyway.
 package enum Watch {
   /// Callouts are timed.
   @inline(__always)
@@ -12,7 +12,8 @@ package enum Watch {
   /// Somebody debugs, or a trace is recorded.
   @inline(__always)
   package static var isOn: Bool { treadle_system_watched() != 0 }
-  /// Somebody debugs, a trace is recorded, or a probe has a listener: passes, sleeps and callouts go the way on which that is looked at.
+  /// Somebody debugs, a trace is recorded, or a probe has a listener: passes, sleeps and callouts go the way on which
+  /// that is looked at.
   @inline(__always)
   package static var isObserved: Bool { treadle_system_watched() | UInt32(treadle_system_listener_count()) != 0 }
   /// A probe has a listener (`CTreadleProbes.h`).

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 
-/// The text of a signature without what makes no difference to a call: names, frame offsets, what
-/// pointers point to, and the qualifiers that nobody heeds. Equal texts share one signature. It is never longer than the encoding.
+/// The text of a signature without what makes no difference to a call: names, frame offsets, what pointers point to,
+/// and the qualifiers that nobody heeds. Equal texts share one signature. It is never longer than the encoding.
 enum CanonicalText {
   static func write(_ nodes: TypeNodes, to writer: inout TextWriter) {
     var index = 0

@@ -37,7 +37,8 @@ struct ForeignCall {
   private func perform() {
     let size =
       ForeignResult.room(for: signature.result.layout) &+ TypeLayout.align(signature.frameSize, to: 16)
-      &+ (signature.argumentCount &+ 1) &* MemoryLayout<UnsafeMutableRawPointer?>.stride &+ ForeignReference.room(signature)
+      &+ (signature.argumentCount &+ 1) &* MemoryLayout<UnsafeMutableRawPointer?>.stride
+      &+ ForeignReference.room(signature)
     var call = self
     treadle_ffi_with_stack(
       size,

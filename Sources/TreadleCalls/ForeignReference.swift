@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 
-/// A way around an error of libffi on 64-bit Arm (seen in 3.4.4): what lies behind an argument that is a struct of more than 16 bytes
-/// may arrive damaged.
+/// A way around an error of libffi on 64-bit Arm (seen in 3.4.4): what lies behind an argument that is a struct of more
+/// than 16 bytes may arrive damaged.
 ///
-/// By the processor's convention such a struct is copied, and a pointer to the copy travels in its place. So libffi is told of a
-/// pointer, in calls and in closures. A struct of up to four equal floating-point numbers travels otherwise, and is left to libffi.
+/// By the processor's convention such a struct is copied, and a pointer to the copy travels in its place. So libffi is
+/// told of a pointer, in calls and in closures. A struct of up to four equal floating-point numbers travels otherwise,
+/// and is left to libffi.
 enum ForeignReference {
   typealias List = UnsafeMutablePointer<UnsafeMutableRawPointer?>
 

@@ -21,9 +21,10 @@ enum RegisterCall {
     static func forWord(
       _ code: DirectShape.Code, _ general: UnsafePointer<Word>, _ vector: UnsafePointer<Double>
     ) -> Word {
-      typealias Function = @convention(c) (
-        Word, Word, Word, Word, Word, Word, Double, Double, Double, Double, Double, Double, Double, Double
-      ) -> Word
+      typealias Function =
+        @convention(c) (
+          Word, Word, Word, Word, Word, Word, Double, Double, Double, Double, Double, Double, Double, Double
+        ) -> Word
       return unsafeBitCast(code, to: Function.self)(
         general[0], general[1], general[2], general[3], general[4], general[5],
         vector[0], vector[1], vector[2], vector[3], vector[4], vector[5], vector[6], vector[7])
@@ -38,9 +39,10 @@ enum RegisterCall {
     static func forNumber(
       _ code: DirectShape.Code, _ general: UnsafePointer<Word>, _ vector: UnsafePointer<Double>
     ) -> Double {
-      typealias Function = @convention(c) (
-        Word, Word, Word, Word, Word, Word, Double, Double, Double, Double, Double, Double, Double, Double
-      ) -> Double
+      typealias Function =
+        @convention(c) (
+          Word, Word, Word, Word, Word, Word, Double, Double, Double, Double, Double, Double, Double, Double
+        ) -> Double
       return unsafeBitCast(code, to: Function.self)(
         general[0], general[1], general[2], general[3], general[4], general[5],
         vector[0], vector[1], vector[2], vector[3], vector[4], vector[5], vector[6], vector[7])
@@ -59,9 +61,10 @@ enum RegisterCall {
     static func forWord(
       _ code: DirectShape.Code, _ general: UnsafePointer<Word>, _ vector: UnsafePointer<Double>
     ) -> Word {
-      typealias Function = @convention(c) (
-        Word, Word, Word, Word, Word, Word, Word, Word, Double, Double, Double, Double, Double, Double, Double, Double
-      ) -> Word
+      typealias Function =
+        @convention(c) (
+          Word, Word, Word, Word, Word, Word, Word, Word, Double, Double, Double, Double, Double, Double, Double, Double
+        ) -> Word
       return unsafeBitCast(code, to: Function.self)(
         general[0], general[1], general[2], general[3], general[4], general[5], general[6], general[7],
         vector[0], vector[1], vector[2], vector[3], vector[4], vector[5], vector[6], vector[7])
@@ -76,9 +79,10 @@ enum RegisterCall {
     static func forNumber(
       _ code: DirectShape.Code, _ general: UnsafePointer<Word>, _ vector: UnsafePointer<Double>
     ) -> Double {
-      typealias Function = @convention(c) (
-        Word, Word, Word, Word, Word, Word, Word, Word, Double, Double, Double, Double, Double, Double, Double, Double
-      ) -> Double
+      typealias Function =
+        @convention(c) (
+          Word, Word, Word, Word, Word, Word, Word, Word, Double, Double, Double, Double, Double, Double, Double, Double
+        ) -> Double
       return unsafeBitCast(code, to: Function.self)(
         general[0], general[1], general[2], general[3], general[4], general[5], general[6], general[7],
         vector[0], vector[1], vector[2], vector[3], vector[4], vector[5], vector[6], vector[7])

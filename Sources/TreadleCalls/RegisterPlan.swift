@@ -76,7 +76,8 @@ struct RegisterPlan: BitwiseCopyable {
         vectorCount == 0 ? RegisterCall.forNumber(code, general) : RegisterCall.forNumber(code, general, vector)
       store(number.bitPattern, to: room)
     } else {
-      store(vectorCount == 0 ? RegisterCall.forWord(code, general) : RegisterCall.forWord(code, general, vector), to: room)
+      store(
+        vectorCount == 0 ? RegisterCall.forWord(code, general) : RegisterCall.forWord(code, general, vector), to: room)
     }
   }
 

@@ -6,8 +6,8 @@ import Synchronization
 import TreadleCore
 package import TreadleBase
 
-/// A routine that was made in a scope. Items of others may refer to it when that is closed: from then on it calls nothing, and what
-/// came with it has gone back. So its calls are counted, which those of other routines are not.
+/// A routine that was made in a scope. Items of others may refer to it when that is closed: from then on it calls
+/// nothing, and what came with it has gone back. So its calls are counted, which those of other routines are not.
 extension Routine {
   /// As `indirect`: never called directly.
   consuming func scopedIndirect() -> IndirectCallback {
@@ -69,8 +69,8 @@ extension Routine {
     static let over: UInt32 = 2
   }
 
-  /// Its scope is closed: no call begins any more, and no client owns it. True when no call runs, and what came with it has gone
-  /// back; false while one does, or while that goes back.
+  /// Its scope is closed: no call begins any more, and no client owns it. True when no call runs, and what came with it
+  /// has gone back; false while one does, or while that goes back.
   package static func endInScope(_ handle: Handle) throws(Failure) -> Bool {
     let routine = Routine(try Slab(.routine).hold(handle.bits, "routine"))
     defer { routine.drop() }
@@ -83,7 +83,9 @@ extension Routine {
     if !isMine { return before == Destruction.over }
     cell.pointee.reference.holdAgain()
     ObjectCall.recorded(handle.bits, UnsafeMutableRawPointer(cell), endDestruction) {
-      if let destroy = cell.pointee.body.pointee.destroy { _ = ClientCall.guarded(destroy, cell.pointee.body.pointee.info) }
+      if let destroy = cell.pointee.body.pointee.destroy {
+        _ = ClientCall.guarded(destroy, cell.pointee.body.pointee.info)
+      }
     }
     endDestruction(UnsafeMutableRawPointer(cell))
     return true

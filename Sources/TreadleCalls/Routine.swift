@@ -66,8 +66,8 @@ package struct Routine {
     Routine(try Slab(.routine).surrender(handle, "routine")).drop()
   }
 
-  /// Gives up a reference that is not the client's. With the last one the client's `destroy` is called. The life is over when that
-  /// has returned: the close of the routine's scope waits for it.
+  /// Gives up a reference that is not the client's. With the last one the client's `destroy` is called. The life is
+  /// over when that has returned: the close of the routine's scope waits for it.
   package func drop() {
     guard cell.pointee.reference.drop().isGone else { return }
     let body = cell.pointee.body

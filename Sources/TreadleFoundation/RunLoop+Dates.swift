@@ -6,12 +6,13 @@ public import Treadle
 
 /// Runs until a date of the calendar, which is taken as it is when the run begins.
 extension TreadleRunLoop {
-  /// Runs the loop in the default mode until a date, or until nothing is left to wait for (NSR-2). On the loop's own thread.
+  /// Runs the loop in the default mode until a date, or until nothing is left to wait for (NSR-2). On the loop's own
+  /// thread.
   /// - Throws: as `run(until:)` with a `RunLoopInstant`. Since 1.0.
   public func run(until limit: Date) throws(TreadleError) { try run(until: RunLoopInstant(limit)) }
 
-  /// Runs the loop in a mode until an input source was handled, until a date, or until nothing is left to wait for (NSR-1). On the
-  /// loop's own thread.
+  /// Runs the loop in a mode until an input source was handled, until a date, or until nothing is left to wait for
+  /// (NSR-1). On the loop's own thread.
   /// - Returns: false, at once, when the mode is empty, and on another thread than the loop's; else true.
   /// - Throws: as above. Since 1.0.
   @discardableResult
@@ -42,12 +43,13 @@ extension RunLoopTimer {
     scope: RunLoopScope? = nil, endsAfterFiring: Bool = false, fire: @escaping Fire
   ) throws(TreadleError) {
     try self.init(
-      at: RunLoopInstant(date), repeating: interval.map { Duration(interval: $0) }, tolerance: Duration(interval: tolerance),
+      at: RunLoopInstant(date), repeating: interval.map { Duration(interval: $0) },
+      tolerance: Duration(interval: tolerance),
       label: label, scope: scope, endsAfterFiring: endsAfterFiring, fire: fire)
   }
 
-  /// Makes a timer on the wall clock, in no mode yet: its dates are those that the system's clock shows, also when that is set or
-  /// the system has slept meanwhile, in a loop that sleeps too (TMR-24). Any thread.
+  /// Makes a timer on the wall clock, in no mode yet: its dates are those that the system's clock shows, also when that
+  /// is set or the system has slept meanwhile, in a loop that sleeps too (TMR-24). Any thread.
   /// - Parameters:
   ///   - date: a past one fires at the next opportunity.
   ///   - interval: in seconds; nil for a one-shot.
@@ -58,23 +60,25 @@ extension RunLoopTimer {
   ///   - fire: called with the timer on the loop's thread when the clock shows the date, never before.
   /// - Throws: as the initialiser with a `RunLoopInstant`. Since 1.0.
   public convenience init(
-    onWallClockAt date: Date, repeating interval: TimeInterval? = nil, tolerance: TimeInterval = 0, label: String? = nil,
+    onWallClockAt date: Date, repeating interval: TimeInterval? = nil, tolerance: TimeInterval = 0,
+    label: String? = nil,
     scope: RunLoopScope? = nil, endsAfterFiring: Bool = false, fire: @escaping Fire
   ) throws(TreadleError) {
     try self.init(
       nanoseconds: date.nanosecondsSince1970, onWallClock: true, repeating: interval.map { Duration(interval: $0) },
-      tolerance: Duration(interval: tolerance), label: label, scope: scope, endsAfterFiring: endsAfterFiring, fire: fire)
+      tolerance: Duration(interval: tolerance), label: label, scope: scope, endsAfterFiring: endsAfterFiring, fire: fire
+    )
   }
 
-  /// The next date of a timer on the wall clock; nil when it is idle or invalid. Setting one moves the grid, and arms it again
-  /// (TMR-24). Of another timer it means nothing. Any thread. Since 1.0.
+  /// The next date of a timer on the wall clock; nil when it is idle or invalid. Setting one moves the grid, and arms
+  /// it again (TMR-24). Of another timer it means nothing. Any thread. Since 1.0.
   public var wallClockFireDate: Date? {
     get { nextFire.map { Date(timeIntervalSince1970: Double($0.nanoseconds) * 1e-9) } }
     set { nextFire = newValue.map { RunLoopInstant(nanoseconds: $0.nanosecondsSince1970) } }
   }
 
-  /// The next date by the calendar, as the system's clock counts now; nil when the timer is idle or invalid. Setting one moves the
-  /// grid, and arms it again (NST-4). Any thread. Since 1.0.
+  /// The next date by the calendar, as the system's clock counts now; nil when the timer is idle or invalid. Setting
+  /// one moves the grid, and arms it again (NST-4). Any thread. Since 1.0.
   public var fireDate: Date? {
     get { nextFire.map { Date($0) } }
     set { nextFire = newValue.map { RunLoopInstant($0) } }

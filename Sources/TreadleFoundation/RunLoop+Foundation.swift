@@ -7,22 +7,25 @@ import Glibc
 public import Treadle
 
 extension TreadleRunLoop {
-  /// Has Foundation's loop serve this one: while Foundation's runs in one of its modes, so do the timers, sources, descriptors,
-  /// posts and requests of this loop's mode, on the same thread, and each of them wakes Foundation's loop. So a program that is built
-  /// on Foundation's loop uses Treadle's beside it. A stop of this loop ends a pass of it, not a run of Foundation's.
+  /// Has Foundation's loop serve this one: while Foundation's runs in one of its modes, so do the timers, sources,
+  /// descriptors, posts and requests of this loop's mode, on the same thread, and each of them wakes Foundation's loop.
+  /// So a program that is built on Foundation's loop uses Treadle's beside it. A stop of this loop ends a pass of it,
+  /// not a run of Foundation's.
   ///
-  /// A run of Foundation's loop inside of a callback of this one does not serve this one; a nested run of this one does. On the loop's
-  /// own thread.
+  /// A run of Foundation's loop inside of a callback of this one does not serve this one; a nested run of this one
+  /// does. On the loop's own thread.
   /// - Parameters:
   ///   - foundation: the calling thread's loop of Foundation.
   ///   - mode: the mode of this loop that is served; not the common modes.
-  ///   - modes: the modes of Foundation's loop that serve it. It keeps them from being empty, so that their runs do not end at once.
+  ///   - modes: the modes of Foundation's loop that serve it. It keeps them from being empty, so that their runs do not
+  ///     end at once.
   /// - Returns: the guest, which Foundation's loop keeps; `invalidate` undoes the call.
-  /// - Throws: `TreadleError` of the code `.wrongThread` on another thread; `.argument` for a loop of Foundation's that is another
-  ///   thread's, and without a mode; as `openPollable`. Since 1.0.
+  /// - Throws: `TreadleError` of the code `.wrongThread` on another thread; `.argument` for a loop of Foundation's that
+  ///   is another thread's, and without a mode; as `openPollable`. Since 1.0.
   @discardableResult
   public func serve(
-    inside foundation: Foundation.RunLoop = .current, in mode: RunLoopMode = .default, during modes: [Foundation.RunLoop.Mode] = [.common]
+    inside foundation: Foundation.RunLoop = .current, in mode: RunLoopMode = .default,
+    during modes: [Foundation.RunLoop.Mode] = [.common]
   ) throws(TreadleError) -> RunLoopGuest {
     guard foundation === Foundation.RunLoop.current else {
       throw TreadleError(.argument, "foundation is not the calling thread's loop")
@@ -34,8 +37,8 @@ extension TreadleRunLoop {
   }
 }
 
-/// A loop that Foundation's loop on its thread serves; see `serve(inside:)`. The loop that is served keeps it until it is invalid, or
-/// the thread ends. Since 1.0.
+/// A loop that Foundation's loop on its thread serves; see `serve(inside:)`. The loop that is served keeps it until it
+/// is invalid, or the thread ends. Since 1.0.
 public final class RunLoopGuest: @unchecked Sendable {
   /// Timers may be added and invalidated by any thread.
   private struct State: @unchecked Sendable {
@@ -51,7 +54,8 @@ public final class RunLoopGuest: @unchecked Sendable {
   private var state = State()
   private let loop: TreadleRunLoop
   private let mode: RunLoopMode
-  /// Constant. It ends with its thread, which a guest must not keep it from. Adding a timer is what another thread may do to it.
+  /// Constant. It ends with its thread, which a guest must not keep it from. Adding a timer is what another thread may
+  /// do to it.
   private weak let foundation: Foundation.RunLoop?
   private let modes: [Foundation.RunLoop.Mode]
   private let source: any DispatchSourceRead
@@ -59,7 +63,8 @@ public final class RunLoopGuest: @unchecked Sendable {
   private weak var anchor: Timer?
 
   init(
-    _ loop: TreadleRunLoop, in mode: RunLoopMode, inside foundation: Foundation.RunLoop, during modes: [Foundation.RunLoop.Mode],
+    _ loop: TreadleRunLoop, in mode: RunLoopMode, inside foundation: Foundation.RunLoop,
+    during modes: [Foundation.RunLoop.Mode],
     waitingFor descriptor: Int32
   ) {
     self.loop = loop
@@ -84,7 +89,8 @@ public final class RunLoopGuest: @unchecked Sendable {
 
   fileprivate func start() throws(TreadleError) {
     do {
-      let keeper = try RunLoopSource(label: "guest of Foundation", cancel: { _, _ in self.invalidate() }, perform: { _ in })
+      let keeper = try RunLoopSource(
+        label: "guest of Foundation", cancel: { _, _ in self.invalidate() }, perform: { _ in })
       withState { $0.keeper = keeper }
       try keeper.start(in: "treadle.guest")
     } catch {
@@ -96,7 +102,8 @@ public final class RunLoopGuest: @unchecked Sendable {
     for mode in modes { foundation?.add(anchor, forMode: mode) }
   }
 
-  /// Has Foundation's loop make a pass of ours: a timer that is due wakes it, which a block would not. On the source's queue.
+  /// Has Foundation's loop make a pass of ours: a timer that is due wakes it, which a block would not. On the source's
+  /// queue.
   private func ask() {
     let pass = Timer(fire: Date(), interval: 0, repeats: false) { [weak self] _ in self?.makePass() }
     withState { state in
@@ -127,8 +134,8 @@ public final class RunLoopGuest: @unchecked Sendable {
   /// True until it is invalidated. Any thread. Since 1.0.
   public var isValid: Bool { withState { $0.isValid } }
 
-  /// Ends it: Foundation's loop serves the other one no more. Any thread; no pass begins once this returned on the loop's own
-  /// thread. Since 1.0.
+  /// Ends it: Foundation's loop serves the other one no more. Any thread; no pass begins once this returned on the
+  /// loop's own thread. Since 1.0.
   public func invalidate() {
     let (keeper, pass) = withState { state in
       guard state.isValid else { return (RunLoopSource?.none, Timer?.none) }
@@ -148,6 +155,7 @@ public final class RunLoopGuest: @unchecked Sendable {
 extension RunLoopGuest: CustomStringConvertible {
   /// The loop and the mode that are served, and whether they still are. Since 1.0.
   public var description: String {
-    "RunLoopGuest(\(mode) of \(loop.isCurrent ? "this thread's loop" : "another thread's loop")\(isValid ? "" : ", invalid"))"
+    let owner = loop.isCurrent ? "this thread's loop" : "another thread's loop"
+    return "RunLoopGuest(\(mode) of \(owner)\(isValid ? "" : ", invalid"))"
   }
 }

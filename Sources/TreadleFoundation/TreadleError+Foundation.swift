@@ -4,8 +4,8 @@
 public import Foundation
 public import Treadle
 
-/// What Foundation's own ways of showing an error show: else `localizedDescription` is “error 1”. Without Foundation, and in
-/// `print`, the error is the same sentence.
+/// What Foundation's own ways of showing an error show: else `localizedDescription` is “error 1”. Without Foundation,
+/// and in `print`, the error is the same sentence.
 extension TreadleError: LocalizedError, CustomNSError {
   /// The sentence and the code. Since 1.0.
   public var errorDescription: String? { description }

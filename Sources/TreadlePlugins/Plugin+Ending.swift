@@ -7,7 +7,8 @@ import CTreadleSystem
 package import TreadleBase
 import TreadleScopes
 
-/// The end of a plugin: when nobody uses it, stop; then its scope ends all that it has made; then deinit; then its code may go.
+/// The end of a plugin: when nobody uses it, stop; then its scope ends all that it has made; then deinit; then its code
+/// may go.
 extension Plugin {
   /// The scope's guardian.
   static func guardEnd(_ memory: UnsafeMutableRawPointer, _ until: Int64) -> Bool {
@@ -19,8 +20,8 @@ extension Plugin {
     }
   }
 
-  /// The calling thread ends inside of its functions: its start has failed, its stop is over, or it has ended without the rest
-  /// of deinit.
+  /// The calling thread ends inside of its functions: its start has failed, its stop is over, or it has ended without
+  /// the rest of deinit.
   private static func settle(_ scope: Scope) -> Bool {
     if scope.isFinishingHere {
       let plugin = try? PluginRegistry.locked { () throws(Failure) in PluginRegistry.find(scope) }
@@ -166,7 +167,8 @@ extension Plugin {
     let isUntouched = !state.pointee.isGiven
     var stays: UnsafePointer<CChar>?
     if let image = state.pointee.image {
-      stays = libtreadle_image_close(image, isUntouched ? nil : whyItStays(isPinned: isPinned != false, hasReturned: hasReturned))
+      stays = libtreadle_image_close(
+        image, isUntouched ? nil : whyItStays(isPinned: isPinned != false, hasReturned: hasReturned))
     }
     if let isolated = state.pointee.isolated {
       isolated.close()
@@ -206,15 +208,19 @@ extension Plugin {
     let heir = try? PluginRegistry.locked { () throws(Failure) in state.pointee.heir }
     guard let heir = heir ?? nil else { return }
     guard state.pointee.isInitialised, let save = state.pointee.description.save else { return }
-    let status = ClientCall.status(save, state.pointee.instance, unsafeBitCast(Plugin.write, to: UnsafeRawPointer.self), heir)
+    let status = ClientCall.status(
+      save, state.pointee.instance, unsafeBitCast(Plugin.write, to: UnsafeRawPointer.self), heir)
     heir.pointee.isSaved = status >= 0 && heir.pointee.isWhole
     if !heir.pointee.isSaved { tell(1, "the plugin has not saved its state") }
   }
 
-  private static let write: @convention(c) (UnsafeMutableRawPointer?, UnsafeRawPointer?, Int) -> Void = { sink, bytes, size in
+  private static let write: @convention(c) (UnsafeMutableRawPointer?, UnsafeRawPointer?, Int) -> Void = {
+    sink, bytes, size in
     guard let saved = sink?.assumingMemoryBound(to: SavedState.self), let bytes, size > 0 else { return }
     for index in 0..<size where saved.pointee.isWhole {
-      if !saved.pointee.bytes.append(bytes.load(fromByteOffset: index, as: UInt8.self)) { saved.pointee.isWhole = false }
+      if !saved.pointee.bytes.append(bytes.load(fromByteOffset: index, as: UInt8.self)) {
+        saved.pointee.isWhole = false
+      }
     }
   }
 
@@ -231,7 +237,8 @@ extension Plugin {
     let saved = try SavedState.make()
     defer { SavedState.discard(saved) }
     try ObjectCall.recorded(0, saved, SavedState.discard) { () throws(Failure) in
-      let status = ClientCall.status(save, state.pointee.instance, unsafeBitCast(Plugin.write, to: UnsafeRawPointer.self), saved)
+      let status = ClientCall.status(
+        save, state.pointee.instance, unsafeBitCast(Plugin.write, to: UnsafeRawPointer.self), saved)
       if status < 0 { throw failure(Status.plugin, "has not saved its state", treadle_status_name(status)) }
       if !saved.pointee.isWhole { throw Failure.noMemory("state") }
       try server.pointee.keep(saved.pointee.bytes)
@@ -239,7 +246,8 @@ extension Plugin {
     return Status.ok
   }
 
-  /// Puts a plugin of the same id in the place of the one that a scope is of, which the caller holds. Its scope, as `load`.
+  /// Puts a plugin of the same id in the place of the one that a scope is of, which the caller holds. Its scope, as
+  /// `load`.
   package static func reload(_ scope: Scope, _ config: treadle_plugin_config, timeout: Int64) throws(Failure) -> Scope {
     if scope.isHere { throw Failure(Status.deadlock, "plugin", "is to be replaced from inside of itself") }
     var loaded: Scope?
@@ -280,7 +288,9 @@ extension Plugin {
 
   private static func handOver(_ handing: Handing, from scope: Scope, timeout: Int64) throws(Failure) {
     try hand(handing.saved, from: scope)
-    if !(try scope.close(timeout: timeout)) { throw Failure(Status.deadlock, "plugin", "is to be replaced from inside of itself") }
+    if !(try scope.close(timeout: timeout)) {
+      throw Failure(Status.deadlock, "plugin", "is to be replaced from inside of itself")
+    }
     try PluginRegistry.using(handing.new.handle.bits) { new throws(Failure) in
       try PluginRegistry.locked { () throws(Failure) in new.state.pointee.isHeir = false }
       let saved = handing.saved
@@ -302,8 +312,8 @@ extension Plugin {
     }
   }
 
-  /// It gets the state of the plugin that a scope is of; nothing if that has ended. What a reload has left that came to nothing, since the
-  /// plugin was in use, gets nothing any more.
+  /// It gets the state of the plugin that a scope is of; nothing if that has ended. What a reload has left that came to
+  /// nothing, since the plugin was in use, gets nothing any more.
   private static func hand(_ saved: SavedState.Pointer, from scope: Scope) throws(Failure) {
     var last: SavedState.Pointer? = saved
     try PluginRegistry.locked { () throws(Failure) in

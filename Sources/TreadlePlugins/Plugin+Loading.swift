@@ -30,15 +30,23 @@ extension Plugin {
     }
   }
 
-  /// Loads a plugin, which others may end at once; `old` is to be replaced by it. Its scope lives on: that has one reference, the
-  /// client's.
+  /// Loads a plugin, which others may end at once; `old` is to be replaced by it. Its scope lives on: that has one
+  /// reference, the client's.
   package static func load(_ config: treadle_plugin_config, inPlaceOf old: Plugin? = nil) throws(Failure) -> Scope {
     try Runtime.start()
-    if (config.path == nil) == (config.query == nil) { throw Failure(Status.argument, "path", "and query are both NULL, or both given") }
-    if let name = config.host_name, !UTF8Text.isWellFormed(name) { throw Failure(Status.argument, "host_name", "is not UTF-8") }
-    if let version = config.host_version, !UTF8Text.isWellFormed(version) { throw Failure(Status.argument, "host_version", "is not UTF-8") }
+    if (config.path == nil) == (config.query == nil) {
+      throw Failure(Status.argument, "path", "and query are both NULL, or both given")
+    }
+    if let name = config.host_name, !UTF8Text.isWellFormed(name) {
+      throw Failure(Status.argument, "host_name", "is not UTF-8")
+    }
+    if let version = config.host_version, !UTF8Text.isWellFormed(version) {
+      throw Failure(Status.argument, "host_version", "is not UTF-8")
+    }
     if config.reserved != 0 { throw Failure(Status.argument, "reserved", "is not 0") }
-    if config.flags & ~UInt32(TREADLE_PLUGIN_LOAD_WRITABLE | TREADLE_PLUGIN_LOAD_ISOLATED) != 0 { throw Failure(Status.argument, "flags", "has unknown flags") }
+    if config.flags & ~UInt32(TREADLE_PLUGIN_LOAD_WRITABLE | TREADLE_PLUGIN_LOAD_ISOLATED) != 0 {
+      throw Failure(Status.argument, "flags", "has unknown flags")
+    }
     if config.flags & UInt32(TREADLE_PLUGIN_LOAD_ISOLATED) != 0 && config.query != nil {
       throw Failure(Status.argument, "query", "is a function of the program, which cannot be isolated")
     }
@@ -62,8 +70,12 @@ extension Plugin {
     if config.restart != nil { throw Failure(Status.argument, "restart", text) }
   }
 
-  private static func make(_ config: treadle_plugin_config, _ parts: inout Parts, inPlaceOf old: Plugin?) throws(Failure) -> Scope {
-    if config.flags & UInt32(TREADLE_PLUGIN_LOAD_ISOLATED) != 0 { return try makeIsolated(config, &parts, inPlaceOf: old) }
+  private static func make(_ config: treadle_plugin_config, _ parts: inout Parts, inPlaceOf old: Plugin?)
+    throws(Failure) -> Scope
+  {
+    if config.flags & UInt32(TREADLE_PLUGIN_LOAD_ISOLATED) != 0 {
+      return try makeIsolated(config, &parts, inPlaceOf: old)
+    }
     var query = config.query
     if let path = config.path {
       // Its constructors may find functions of the library by themselves: what they created would belong to nobody.
@@ -98,7 +110,9 @@ extension Plugin {
     parts.isolated = isolated
     var whole = isolated.withFunctions
     let (description, abi) = try withUnsafePointer(to: &whole) { whole throws(Failure) in try PluginCheck.read(whole) }
-    let known = withUnsafePointer(to: &isolated.state.pointee.description) { UnsafeRawPointer($0).assumingMemoryBound(to: treadle_plugin_description.self) }
+    let known = withUnsafePointer(to: &isolated.state.pointee.description) {
+      UnsafeRawPointer($0).assumingMemoryBound(to: treadle_plugin_description.self)
+    }
     let scope = try make(config, &parts, known, description, abi, inPlaceOf: old)
     return scope
   }
@@ -108,7 +122,9 @@ extension Plugin {
     _ description: treadle_plugin_description, _ abi: UInt32, inPlaceOf old: Plugin?
   ) throws(Failure) -> Scope {
     guard let id = description.id else { throw Failure.noMemory("plugin") }
-    if let old, let known = old.id, strcmp(known, id) != 0 { throw old.failure(Status.plugin, "cannot be replaced by a plugin with another id", id) }
+    if let old, let known = old.id, strcmp(known, id) != 0 {
+      throw old.failure(Status.plugin, "cannot be replaced by a plugin with another id", id)
+    }
     parts.values = try PluginSettings.begin(description, config.settings)
     parts.path = try copy(config.path)
     parts.memory = treadle_system_allocate(MemoryLayout<PluginState>.size)
@@ -116,15 +132,19 @@ extension Plugin {
     let given = try GivenHost.make(name: config.host_name, version: config.host_version, path: config.path)
     parts.given = given
     // The last that may fail.
-    let scope = try Scope.create(label: id, destroy: { Plugin.end($0) }, info: memory, guardian: { Plugin.guardEnd($0, $1) })
+    let scope = try Scope.create(
+      label: id, destroy: { Plugin.end($0) }, info: memory, guardian: { Plugin.guardEnd($0, $1) })
     scope.holdAgain()
     GivenHost.begin(given, scope, abi: abi, behaviour: description.behaviour)
     let state = memory.bindMemory(to: PluginState.self, capacity: 1)
     state.initialize(
       to: PluginState(
-        next: nil, scope: scope, image: parts.image, isolated: parts.isolated, original: original, description: description,
-        path: parts.path, given: given, getExtension: config.get_extension, extensions: config.extensions, log: config.log, info: config.info, values: parts.values, phase: PluginState.Phase.loaded,
-        worker: 0, hasStopped: false, instance: nil, isGiven: false, isInitialised: false, isEnding: false, isHeir: old != nil, isPinned: false, uses: Buffer(),
+        next: nil, scope: scope, image: parts.image, isolated: parts.isolated, original: original,
+        description: description,
+        path: parts.path, given: given, getExtension: config.get_extension, extensions: config.extensions,
+        log: config.log, info: config.info, values: parts.values, phase: PluginState.Phase.loaded,
+        worker: 0, hasStopped: false, instance: nil, isGiven: false, isInitialised: false, isEnding: false,
+        isHeir: old != nil, isPinned: false, uses: Buffer(),
         isReached: false, foundBefore: nil, heir: nil, reason: PluginReason()))
     parts.isolated?.begin(scope)
     parts = Parts()
@@ -157,9 +177,13 @@ extension Plugin {
     if let client = try? Slab(.scope).surrender(handle.bits, "plugin") { Scope(client).letGo() }
   }
 
-  private static func open(_ path: UnsafePointer<CChar>, takesWritable: Bool) throws(Failure) -> UnsafeMutablePointer<libtreadle_image> {
+  private static func open(_ path: UnsafePointer<CChar>, takesWritable: Bool) throws(Failure) -> UnsafeMutablePointer<
+    libtreadle_image
+  > {
     var image: UnsafeMutablePointer<libtreadle_image>?
-    var why: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+    var why: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64) = (
+      0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0
+    )
     let result = withUnsafeMutableBytes(of: &why) { room in
       let text = room.baseAddress?.assumingMemoryBound(to: CChar.self)
       let result = libtreadle_image_open(path, takesWritable, &image, text, room.count)
@@ -168,22 +192,31 @@ extension Plugin {
     }
     if result < 0 {
       let isMissing = result == 0 &- treadle_system_enoent()
-      throw Failure(Status.system, "path", isMissing ? "names no file" : "names a file that cannot be opened", osError: 0 &- result)
+      throw Failure(
+        Status.system, "path", isMissing ? "names no file" : "names a file that cannot be opened", osError: 0 &- result)
     }
     switch result {
     case Int32(LIBTREADLE_IMAGE_OK): break
     case Int32(LIBTREADLE_IMAGE_NO_FILE): throw Failure(Status.plugin, "path", "names no regular file")
-    case Int32(LIBTREADLE_IMAGE_WRITABLE): throw Failure(Status.plugin, "path", "names a file that another user may write")
-    case Int32(LIBTREADLE_IMAGE_OPEN): throw Failure(Status.plugin, "path", "leads through a directory or link that another user may replace")
+    case Int32(LIBTREADLE_IMAGE_WRITABLE):
+      throw Failure(Status.plugin, "path", "names a file that another user may write")
+    case Int32(LIBTREADLE_IMAGE_OPEN):
+      throw Failure(Status.plugin, "path", "leads through a directory or link that another user may replace")
     case Int32(LIBTREADLE_IMAGE_SEARCH):
       throw Failure(Status.plugin, "path", "names a library that searches for others where another user may put them")
     case Int32(LIBTREADLE_IMAGE_CALLS):
-      throw Failure(Status.plugin, "path", "names a library that calls Treadle itself, and not by its host's table: build it with TREADLE_PLUGIN")
-    case Int32(LIBTREADLE_IMAGE_DAMAGED): throw Failure(Status.plugin, "path", "names a library that is truncated or damaged")
-    case Int32(LIBTREADLE_IMAGE_FORMAT): throw Failure(Status.plugin, "path", "names no shared library of this machine's kind")
-    case Int32(LIBTREADLE_IMAGE_CUT): throw Failure(Status.plugin, "path", "names a library that is shorter than it says")
+      throw Failure(
+        Status.plugin, "path",
+        "names a library that calls Treadle itself, and not by its host's table: build it with TREADLE_PLUGIN")
+    case Int32(LIBTREADLE_IMAGE_DAMAGED):
+      throw Failure(Status.plugin, "path", "names a library that is truncated or damaged")
+    case Int32(LIBTREADLE_IMAGE_FORMAT):
+      throw Failure(Status.plugin, "path", "names no shared library of this machine's kind")
+    case Int32(LIBTREADLE_IMAGE_CUT):
+      throw Failure(Status.plugin, "path", "names a library that is shorter than it says")
     case Int32(LIBTREADLE_IMAGE_LOADER): throw Failure(Status.plugin, "path", "names a library that the loader refuses")
-    case Int32(LIBTREADLE_IMAGE_CHANGED): throw Failure(Status.plugin, "path", "names a library that was written over while it is mapped")
+    case Int32(LIBTREADLE_IMAGE_CHANGED):
+      throw Failure(Status.plugin, "path", "names a library that was written over while it is mapped")
     default: throw Failure.noMemory("plugin")
     }
     LastError.forgetDetail()

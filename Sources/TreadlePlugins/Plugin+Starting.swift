@@ -13,8 +13,8 @@ extension Plugin {
     let outer: UnsafePointer<Walk>?
   }
 
-  /// Starts a plugin, and before it those that it requires. The caller is inside of the plugin (`PluginRegistry.using`). False
-  /// if it has started before. `saved`: the state of the one whose place it takes.
+  /// Starts a plugin, and before it those that it requires. The caller is inside of the plugin
+  /// (`PluginRegistry.using`). False if it has started before. `saved`: the state of the one whose place it takes.
   package func start(restoring saved: UnsafeRawBufferPointer? = nil) throws(Failure) -> Bool {
     try start(nil, saved)
   }
@@ -48,7 +48,9 @@ extension Plugin {
   private func beginStart(_ outer: UnsafePointer<Walk>?) throws(Failure) -> Bool {
     var next = outer
     while let walk = next {
-      if walk.pointee.plugin.state == state { throw failure(Status.deadlock, "requires a plugin that requires it", outer?.pointee.plugin.id) }
+      if walk.pointee.plugin.state == state {
+        throw failure(Status.deadlock, "requires a plugin that requires it", outer?.pointee.plugin.id)
+      }
       next = walk.pointee.outer
     }
     return try PluginRegistry.locked { () throws(Failure) in
@@ -74,7 +76,8 @@ extension Plugin {
 
   /// A function of the plugin that may fail.
   private func call<Function>(
-    _ text: StaticString, _ code: Function, _ a: UnsafeRawPointer?, _ b: UnsafeRawPointer? = nil, _ c: UnsafeRawPointer? = nil
+    _ text: StaticString, _ code: Function, _ a: UnsafeRawPointer?, _ b: UnsafeRawPointer? = nil,
+    _ c: UnsafeRawPointer? = nil
   ) throws(Failure) {
     forgetReason()
     let status = ClientCall.status(code, a, b, c)
@@ -83,11 +86,15 @@ extension Plugin {
 
   private func callInit() throws(Failure) {
     guard let begin = state.pointee.description.`init` else { return }
-    state.pointee.description.`self`?.pointee = UnsafePointer(UnsafeMutableRawPointer(state.pointee.given).assumingMemoryBound(to: treadle_plugin_host.self))
+    state.pointee.description.`self`?.pointee = UnsafePointer(
+      UnsafeMutableRawPointer(state.pointee.given).assumingMemoryBound(to: treadle_plugin_host.self))
     var instance: UnsafeMutableRawPointer?
-    let host = UnsafePointer(UnsafeMutableRawPointer(state.pointee.given).assumingMemoryBound(to: treadle_plugin_host.self))
+    let host = UnsafePointer(
+      UnsafeMutableRawPointer(state.pointee.given).assumingMemoryBound(to: treadle_plugin_host.self))
     state.pointee.isGiven = true
-    try withUnsafeMutablePointer(to: &instance) { out throws(Failure) in try call("has failed in its init", begin, host, out) }
+    try withUnsafeMutablePointer(to: &instance) { out throws(Failure) in
+      try call("has failed in its init", begin, host, out)
+    }
     state.pointee.instance = instance
     state.pointee.isInitialised = true
   }
@@ -104,7 +111,9 @@ extension Plugin {
   private func startRequired(_ walk: UnsafePointer<Walk>) throws(Failure) {
     if var next = state.pointee.description.required {
       while let name = next.pointee {
-        if !(try startProvider(of: name, walk)) { throw failure(Status.notFound, "requires an extension that is not provided", name) }
+        if !(try startProvider(of: name, walk)) {
+          throw failure(Status.notFound, "requires an extension that is not provided", name)
+        }
         next += 1
       }
     }
@@ -143,7 +152,8 @@ extension Plugin {
   func provider(of name: UnsafePointer<CChar>) -> UInt? {
     let found = try? PluginRegistry.locked { () throws(Failure) in
       PluginRegistry.first { other in
-        other.state != state && !other.state.pointee.isEnding && Plugin.lists(other.state.pointee.description.provided, name)
+        other.state != state && !other.state.pointee.isEnding
+          && Plugin.lists(other.state.pointee.description.provided, name)
       }?.handle.bits
     }
     return found ?? nil
@@ -160,8 +170,8 @@ extension Plugin {
     }
   }
 
-  /// Under the lock: whether another plugin uses this one, or one of those that it uses does. If it was used in turn, neither
-  /// could end before the other.
+  /// Under the lock: whether another plugin uses this one, or one of those that it uses does. If it was used in turn,
+  /// neither could end before the other.
   private func isUsed(by other: Plugin) -> Bool {
     _ = PluginRegistry.first { plugin in
       plugin.state.pointee.isReached = false
@@ -185,7 +195,9 @@ extension Plugin {
 
   /// The plugin of a handle that another one uses, and which so has not ended.
   private static func of(_ handle: UInt64) -> Plugin? {
-    guard let memory = Slab(.scope).find(Handle(bits: UInt(handle))), let info = Scope(memory).state.info else { return nil }
+    guard let memory = Slab(.scope).find(Handle(bits: UInt(handle))), let info = Scope(memory).state.info else {
+      return nil
+    }
     return Plugin(state: info.assumingMemoryBound(to: PluginState.self))
   }
 
@@ -229,7 +241,9 @@ extension Plugin {
         let expected = ExtensionSource.find(name, in: state.pointee.extensions)
         found = try isolated.findProvided(name, as: expected)
       }
-    } else if let getExtension = state.pointee.description.get_extension, Plugin.lists(state.pointee.description.provided, name) {
+    } else if let getExtension = state.pointee.description.get_extension,
+      Plugin.lists(state.pointee.description.provided, name)
+    {
       found = UnsafeRawPointer(bitPattern: ClientCall.guarded(getExtension, state.pointee.instance, name))
     }
     guard let found else {

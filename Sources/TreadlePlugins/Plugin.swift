@@ -101,8 +101,8 @@ package struct SavedState {
   }
 }
 
-/// A plugin: a scope with a life of its own. A thin handle; valid while the scope is not closed, for which callers see by a call
-/// inside (`Scope.calling`) or by the lock.
+/// A plugin: a scope with a life of its own. A thin handle; valid while the scope is not closed, for which callers see
+/// by a call inside (`Scope.calling`) or by the lock.
 package struct Plugin {
   package let state: UnsafeMutablePointer<PluginState>
 
@@ -148,7 +148,8 @@ struct PluginTeller {
   func tell(_ level: UInt32, _ text: UnsafePointer<CChar>) {
     guard let log else { return }
     Scope.aside {
-      _ = ClientCall.guarded(log, info, UnsafeRawPointer(bitPattern: handle), UnsafeRawPointer(bitPattern: UInt(level)), text)
+      _ = ClientCall.guarded(
+        log, info, UnsafeRawPointer(bitPattern: handle), UnsafeRawPointer(bitPattern: UInt(level)), text)
     }
   }
 }
@@ -157,10 +158,13 @@ struct PluginTeller {
 package enum PluginRegistry {
   private struct State {
     var first: UnsafeMutablePointer<PluginState>?
-    /// What plugins were given that stay mapped: it is theirs for ever, since threads of their own may look at it at any time.
+    /// What plugins were given that stay mapped: it is theirs for ever, since threads of their own may look at it at
+    /// any time.
     var retired: UnsafeMutablePointer<GivenHost>?
   }
-  private static var shared: UnsafeMutablePointer<State> { treadle_system_plugin_words().assumingMemoryBound(to: State.self) }
+  private static var shared: UnsafeMutablePointer<State> {
+    treadle_system_plugin_words().assumingMemoryBound(to: State.self)
+  }
 
   /// No client code is called in `body`.
   static func locked<Result>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result {

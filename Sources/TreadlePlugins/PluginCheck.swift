@@ -10,7 +10,9 @@ enum PluginCheck {
   private static let mostListed = 256
   private static let mostSettings: UInt32 = 256
   /// What this version knows of a description, which is sound; and the version that both sides speak.
-  static func read(_ original: UnsafePointer<treadle_plugin_description>) throws(Failure) -> (treadle_plugin_description, UInt32) {
+  static func read(_ original: UnsafePointer<treadle_plugin_description>) throws(Failure) -> (
+    treadle_plugin_description, UInt32
+  ) {
     let description: treadle_plugin_description
     do throws(Failure) {
       // A newer plugin's may have more: both sides speak the version that both know.
@@ -18,7 +20,9 @@ enum PluginCheck {
     } catch {
       throw refusal("has a struct_size that no version of a description had")
     }
-    guard let id = description.id, isID(id) else { throw refusal("has an invalid id: it is not a domain name from its end") }
+    guard let id = description.id, isID(id) else {
+      throw refusal("has an invalid id: it is not a domain name from its end")
+    }
     let (least, most) = (description.abi_min, description.abi_max)
     if least > most { throw refusal("has an abi_min above its abi_max", id) }
     let abi = min(most, UInt32(TREADLE_PLUGIN_ABI))
@@ -30,7 +34,8 @@ enum PluginCheck {
     }
     if description.reserved != 0 { throw refusal("has a reserved that is not 0", id) }
     if description.flags & ~UInt32(TREADLE_PLUGIN_MAY_UNMAP) != 0 { throw refusal("has unknown flags", id) }
-    guard let name = description.name, let version = description.version, UTF8Text.isWellFormed(name), UTF8Text.isWellFormed(version)
+    guard let name = description.name, let version = description.version, UTF8Text.isWellFormed(name),
+      UTF8Text.isWellFormed(version)
     else { throw refusal("has no name or version, or one that is not UTF-8", id) }
     if description.`init` == nil || description.deinit == nil { throw refusal("has no init or no deinit", id) }
     try checkList(description.required, id)
@@ -44,24 +49,32 @@ enum PluginCheck {
   }
 
   @inline(never)
-  private static func refusal(_ text: StaticString, _ id: UnsafePointer<CChar>? = nil, _ more: UnsafePointer<CChar>? = nil) -> Failure {
+  private static func refusal(
+    _ text: StaticString, _ id: UnsafePointer<CChar>? = nil, _ more: UnsafePointer<CChar>? = nil
+  ) -> Failure {
     LastError.detail(id, more)
     return Failure(Status.plugin, "plugin", text)
   }
 
   @inline(never)
-  private static func checkList(_ list: UnsafePointer<UnsafePointer<CChar>?>?, _ id: UnsafePointer<CChar>) throws(Failure) {
+  private static func checkList(_ list: UnsafePointer<UnsafePointer<CChar>?>?, _ id: UnsafePointer<CChar>)
+    throws(Failure)
+  {
     guard var next = list else { return }
     var count = 0
     while let name = next.pointee {
-      if !isExtension(name) { throw refusal("lists an extension whose name is invalid: it is not like example.store/1", id, name) }
+      if !isExtension(name) {
+        throw refusal("lists an extension whose name is invalid: it is not like example.store/1", id, name)
+      }
       count &+= 1
       if count > mostListed { throw refusal("lists more than 256 extensions", id) }
       next += 1
     }
   }
 
-  private static func checkSettings(_ description: treadle_plugin_description, _ id: UnsafePointer<CChar>) throws(Failure) {
+  private static func checkSettings(_ description: treadle_plugin_description, _ id: UnsafePointer<CChar>)
+    throws(Failure)
+  {
     if description.setting_count == 0 { return }
     guard let settings = description.settings, description.setting_count <= mostSettings else {
       throw refusal("has an invalid number of settings", id)
@@ -78,18 +91,24 @@ enum PluginCheck {
       guard let key = setting.key, isKey(key) else { throw refusal("has a setting with an invalid key", id) }
       if setting.type > UInt32(TREADLE_SETTING_REAL) { throw refusal("has a setting of an unknown type", id, key) }
       if setting.reserved != 0 { throw refusal("has a setting whose reserved is not 0", id, key) }
-      if setting.minimum > setting.maximum { throw refusal("has a setting whose minimum is above its maximum", id, key) }
+      if setting.minimum > setting.maximum {
+        throw refusal("has a setting whose minimum is above its maximum", id, key)
+      }
       if setting.type != UInt32(TREADLE_SETTING_INTEGER) && (setting.minimum != 0 || setting.maximum != 0) {
         throw refusal("has a setting with limits that is not an integer", id, key)
       }
-      if let text = setting.description, !UTF8Text.isWellFormed(text) { throw refusal("has a setting whose description is not UTF-8", id, key) }
+      if let text = setting.description, !UTF8Text.isWellFormed(text) {
+        throw refusal("has a setting whose description is not UTF-8", id, key)
+      }
       guard let value = setting.default_value else {
         if setting.type == UInt32(TREADLE_SETTING_TEXT) { continue }
         throw refusal("has a setting without a default", id, key)
       }
       if !allows(setting, value) { throw refusal("has a setting whose default is not of its type", id, key) }
       for other in 0..<index {
-        if let known = try all.copy(other, "settings").key, strcmp(known, key) == 0 { throw refusal("has two settings of one key", id, key) }
+        if let known = try all.copy(other, "settings").key, strcmp(known, key) == 0 {
+          throw refusal("has two settings of one key", id, key)
+        }
       }
     }
   }
@@ -126,8 +145,8 @@ enum PluginCheck {
     var isDomain: Bool
   }
 
-  /// The name that a text begins with, which begins and ends with a letter or a digit; nil if there is none. One of more than
-  /// 63 bytes is longer than that.
+  /// The name that a text begins with, which begins and ends with a letter or a digit; nil if there is none. One of
+  /// more than 63 bytes is longer than that.
   private static func name(_ text: UnsafePointer<CChar>) -> Name? {
     var name = Name(length: 0, isDomain: true)
     var points = 0
@@ -135,7 +154,9 @@ enum PluginCheck {
       let (byte, index) = (text[name.length], name.length)
       if byte == 46 {
         points &+= 1
-        if index == 0 || !isLetterOrDigit(text[index &- 1]) || !isLetterOrDigit(text[index &+ 1]) { name.isDomain = false }
+        if index == 0 || !isLetterOrDigit(text[index &- 1]) || !isLetterOrDigit(text[index &+ 1]) {
+          name.isDomain = false
+        }
       } else if !isLetterOrDigit(byte) && byte != 95 && byte != 45 {
         break
       }
@@ -178,7 +199,8 @@ enum PluginCheck {
     return number
   }
 
-  /// The decimal digits of a number that count, as far as they decide whether it is too large: at most as many as the largest has.
+  /// The decimal digits of a number that count, as far as they decide whether it is too large: at most as many as the
+  /// largest has.
   private struct Magnitude {
     var digits: UInt64 = 0
     var count = 0

@@ -6,8 +6,8 @@ import CTreadlePlugins
 import CTreadleSystem
 import TreadleBase
 
-/// What a plugin is given, and what of it is ours. As long as code of the plugin is mapped it lives, and its scope with it: who
-/// calls after the plugin's end is refused by a closed scope.
+/// What a plugin is given, and what of it is ours. As long as code of the plugin is mapped it lives, and its scope with
+/// it: who calls after the plugin's end is refused by a closed scope.
 package struct GivenHost {
   /// The plugin's view; first, so that its address is this one's.
   var host: treadle_plugin_host
@@ -33,7 +33,8 @@ package struct GivenHost {
     let empty = UnsafeRawPointer(none.utf8Start).assumingMemoryBound(to: CChar.self)
     guard let memory = treadle_system_allocate(MemoryLayout<GivenHost>.size) else { throw Failure.noMemory("plugin") }
     let given = memory.bindMemory(to: GivenHost.self, capacity: 1)
-    given.initialize(to: GivenHost(host: treadle_plugin_host(), scope: nil, next: nil, name: nil, version: nil, path: nil))
+    given.initialize(
+      to: GivenHost(host: treadle_plugin_host(), scope: nil, next: nil, name: nil, version: nil, path: nil))
     do throws(Failure) {
       given.pointee.name = try Plugin.copy(name ?? empty)
       given.pointee.version = try Plugin.copy(version ?? empty)
@@ -55,7 +56,8 @@ package struct GivenHost {
     given.pointee.host = treadle_plugin_host(
       struct_size: MemoryLayout<treadle_plugin_host>.size, abi: abi, behaviour: behaviour, name: given.pointee.name,
       version: given.pointee.version, plugin: OpaquePointer(bitPattern: scope.handle.bits),
-      table: libtreadle_plugin_table().map { OpaquePointer($0) }, get_extension: getExtension, copy_setting: copySetting, log: log,
+      table: libtreadle_plugin_table().map { OpaquePointer($0) }, get_extension: getExtension,
+      copy_setting: copySetting, log: log,
       path: path, fail: fail, stopped: stopped, checkpoint: checkpoint)
   }
 
@@ -72,7 +74,9 @@ package struct GivenHost {
 
   /// Runs `body` with the plugin that calls, which does not end meanwhile.
   @inline(never)
-  private static func during(_ host: UnsafePointer<treadle_plugin_host>?, _ body: (Plugin) throws(Failure) -> Void) throws(Failure) {
+  private static func during(_ host: UnsafePointer<treadle_plugin_host>?, _ body: (Plugin) throws(Failure) -> Void)
+    throws(Failure)
+  {
     guard let host, let scope = of(host).pointee.scope else { throw Failure(Status.argument, "host", "is NULL") }
     func call() throws(Failure) {
       let plugin = try PluginRegistry.locked { () throws(Failure) in PluginRegistry.find(scope) }
@@ -83,17 +87,19 @@ package struct GivenHost {
     if scope.isFinishingHere { try call() } else { try scope.calling(isWatched: true, evenClosing: true, call) }
   }
 
-  private static let getExtension: @convention(c) (UnsafePointer<treadle_plugin_host>?, UnsafePointer<CChar>?) -> UnsafeRawPointer? = {
-    host, id in
-    guard let id else { return nil }
-    var found: UnsafeRawPointer?
-    try? during(host) { plugin throws(Failure) in found = plugin.findListed(id) }
-    return found
-  }
+  private static let getExtension:
+    @convention(c) (UnsafePointer<treadle_plugin_host>?, UnsafePointer<CChar>?) -> UnsafeRawPointer? = {
+      host, id in
+      guard let id else { return nil }
+      var found: UnsafeRawPointer?
+      try? during(host) { plugin throws(Failure) in found = plugin.findListed(id) }
+      return found
+    }
 
   private static let copySetting:
     @convention(c) (
-      UnsafePointer<treadle_plugin_host>?, UnsafePointer<CChar>?, UnsafeMutablePointer<CChar>?, Int, UnsafeMutablePointer<Int>?
+      UnsafePointer<treadle_plugin_host>?, UnsafePointer<CChar>?, UnsafeMutablePointer<CChar>?, Int,
+      UnsafeMutablePointer<Int>?
     ) -> treadle_status = { host, key, buffer, capacity, length in
       do throws(Failure) {
         length?.pointee = 0
@@ -111,12 +117,14 @@ package struct GivenHost {
       }
     }
 
-  private static let log: @convention(c) (UnsafePointer<treadle_plugin_host>?, UInt32, UnsafePointer<CChar>?) -> Void = { host, level, text in
-    guard let text else { return }
-    try? during(host) { plugin throws(Failure) in plugin.tell(level, text) }
-  }
+  private static let log: @convention(c) (UnsafePointer<treadle_plugin_host>?, UInt32, UnsafePointer<CChar>?) -> Void =
+    { host, level, text in
+      guard let text else { return }
+      try? during(host) { plugin throws(Failure) in plugin.tell(level, text) }
+    }
 
-  private static let fail: @convention(c) (UnsafePointer<treadle_plugin_host>?, UnsafePointer<CChar>?) -> Void = { host, text in
+  private static let fail: @convention(c) (UnsafePointer<treadle_plugin_host>?, UnsafePointer<CChar>?) -> Void = {
+    host, text in
     guard let text else { return }
     try? during(host) { plugin throws(Failure) in plugin.giveReason(text) }
   }
@@ -139,8 +147,8 @@ package struct GivenHost {
 
 // MARK: Calls through the table
 
-/// A function of the table is called that makes something: it is in the plugin's scope. What was entered, NULL for nothing, is
-/// left by `pluginLeave`.
+/// A function of the table is called that makes something: it is in the plugin's scope. What was entered, NULL for
+/// nothing, is left by `pluginLeave`.
 @_cdecl("libtreadle_plugin_enter")
 public func pluginEnter(_ host: UnsafeRawPointer?, _ out: UnsafeMutablePointer<UnsafeMutableRawPointer?>) -> Int32 {
   out.pointee = nil
@@ -162,10 +170,13 @@ public func pluginLeave(_ entry: UnsafeMutableRawPointer?) {
   if let entry { Scope.endCalling(entry) }
 }
 
-/// Code of a plugin closes something: if that is a plugin, it stays mapped, since nobody knows whose code is on the stack.
+/// Code of a plugin closes something: if that is a plugin, it stays mapped, since nobody knows whose code is on the
+/// stack.
 @_cdecl("libtreadle_plugin_asks_for_end")
 public func pluginAsksForEnd(_ object: UnsafeMutableRawPointer?) {
-  guard Handle(bits: UInt(bitPattern: object)).kind == .scope, let scope = try? Scope.hold(UInt(bitPattern: object), "plugin") else { return }
+  guard Handle(bits: UInt(bitPattern: object)).kind == .scope,
+    let scope = try? Scope.hold(UInt(bitPattern: object), "plugin")
+  else { return }
   defer { scope.letGo() }
   try? PluginRegistry.locked { () throws(Failure) in PluginRegistry.find(scope)?.state.pointee.isPinned = true }
 }

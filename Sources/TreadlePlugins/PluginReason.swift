@@ -4,13 +4,18 @@
 import CTreadleSystem
 import TreadleBase
 
-/// Why a function of a plugin is about to fail, as its code says on the thread that is in it (`treadle_plugin_host.fail`).
+/// Why a function of a plugin is about to fail, as its code says on the thread that is in it
+/// (`treadle_plugin_host.fail`).
 struct PluginReason {
   /// 0 for none.
   fileprivate var threadID: Int32 = 0
   /// With NUL.
-  fileprivate var text: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64) =
-    (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+  fileprivate var text:
+    (
+      UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64,
+      UInt64, UInt64
+    ) =
+      (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 }
 
 extension Plugin {

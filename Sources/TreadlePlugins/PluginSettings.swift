@@ -25,7 +25,8 @@ enum PluginSettings {
       guard var next = given else { return values }
       while let key = next.pointee {
         let index = try find(description, key, "settings", "have a key that the plugin does not define")
-        let value = try check(description, index, key, next[1], "settings", "have a value that is not one of the setting's type")
+        let value = try check(
+          description, index, key, next[1], "settings", "have a value that is not one of the setting's type")
         treadle_system_free(values[index] ?? nil)
         values.set(index, value)
         next += 2
@@ -61,7 +62,8 @@ enum PluginSettings {
 
   /// A copy of a value that the setting's type allows.
   static func check(
-    _ description: treadle_plugin_description, _ index: Int, _ key: UnsafePointer<CChar>, _ value: UnsafePointer<CChar>?,
+    _ description: treadle_plugin_description, _ index: Int, _ key: UnsafePointer<CChar>,
+    _ value: UnsafePointer<CChar>?,
     _ subject: StaticString = "value", _ text: StaticString = "is not a value of the setting's type"
   ) throws(Failure) -> UnsafeMutablePointer<CChar>? {
     guard let value, let setting = setting(description, index), PluginCheck.allows(setting, value) else {
@@ -104,5 +106,7 @@ extension Plugin {
     text = written
   }
 
-  package var phase: UInt32 { (try? PluginRegistry.locked { () throws(Failure) in state.pointee.phase }) ?? PluginState.Phase.stopped }
+  package var phase: UInt32 {
+    (try? PluginRegistry.locked { () throws(Failure) in state.pointee.phase }) ?? PluginState.Phase.stopped
+  }
 }

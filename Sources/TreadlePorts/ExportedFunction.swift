@@ -13,7 +13,9 @@ package struct ExportedFunction: BitwiseCopyable {
   private let name: UnsafeMutablePointer<CChar>
   private let nameLength: Int
 
-  package init(_ name: UnsafePointer<CChar>?, _ signature: Signature, _ code: @escaping PortableCall.Code) throws(Failure) {
+  package init(_ name: UnsafePointer<CChar>?, _ signature: Signature, _ code: @escaping PortableCall.Code)
+    throws(Failure)
+  {
     let length = try ExportedFunction.checkName(name)
     function = try PortableSignature(signature)
     guard let name, let memory = treadle_system_allocate(length) else {
@@ -36,7 +38,9 @@ package struct ExportedFunction: BitwiseCopyable {
     guard let name else { throw Failure(Status.argument, "name", "is NULL") }
     if !UTF8Text.isWellFormed(name) { throw Failure(Status.argument, "name", "is not UTF-8") }
     let length = strlen(name)
-    if length == 0 || length > MessageFrame.mostName { throw Failure(Status.range, "name", "does not have 1 to 255 bytes") }
+    if length == 0 || length > MessageFrame.mostName {
+      throw Failure(Status.range, "name", "does not have 1 to 255 bytes")
+    }
     return length
   }
 
@@ -46,9 +50,9 @@ package struct ExportedFunction: BitwiseCopyable {
   }
 }
 
-/// How the data of a frame for a call begins: the sizes of the function's name and of its signature's text, which follow in this
-/// order; then the arguments (`PortableSignature`). An answer begins with a status and a zero; the result and what comes back behind
-/// pointers follow a status of 0, and nothing follows another one.
+/// How the data of a frame for a call begins: the sizes of the function's name and of its signature's text, which
+/// follow in this order; then the arguments (`PortableSignature`). An answer begins with a status and a zero; the
+/// result and what comes back behind pointers follow a status of 0, and nothing follows another one.
 ///
 ///     0     2          4     8
 ///     name  signature  zero  name, signature, arguments      status  zero  result
@@ -61,10 +65,14 @@ struct CallData {
 
   /// Nil for what no caller writes.
   init?(_ data: UnsafeRawPointer?, _ size: Int) {
-    guard let data, size >= CallData.head, data.loadUnaligned(fromByteOffset: 4, as: UInt32.self) == 0 else { return nil }
+    guard let data, size >= CallData.head, data.loadUnaligned(fromByteOffset: 4, as: UInt32.self) == 0 else {
+      return nil
+    }
     let nameSize = Int(data.loadUnaligned(as: UInt16.self))
     let signatureSize = Int(data.loadUnaligned(fromByteOffset: 2, as: UInt16.self))
-    guard nameSize > 0, nameSize <= MessageFrame.mostName, signatureSize > 0, nameSize &+ signatureSize <= size &- CallData.head else {
+    guard nameSize > 0, nameSize <= MessageFrame.mostName, signatureSize > 0,
+      nameSize &+ signatureSize <= size &- CallData.head
+    else {
       return nil
     }
     name = UnsafeRawBufferPointer(start: data + CallData.head, count: nameSize)

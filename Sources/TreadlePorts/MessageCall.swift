@@ -7,7 +7,8 @@ import TreadleBase
 import TreadleCalls
 import TreadleCore
 
-/// One message, as the client sees it. The layout is that of `treadle_message_port_message` in the C header; a test compares the two.
+/// One message, as the client sees it. The layout is that of `treadle_message_port_message` in the C header; a test
+/// compares the two.
 package struct MessageView {
   package var structSize: Int
   package var data: UnsafeRawPointer?
@@ -19,8 +20,8 @@ package struct MessageView {
   package var senderUser: UInt32
 }
 
-/// A call of a client's with the bytes of a message or a reply, on a thread's stack. When the thread ends inside, what it holds is
-/// given up, and the sender is told.
+/// A call of a client's with the bytes of a message or a reply, on a thread's stack. When the thread ends inside, what
+/// it holds is given up, and the sender is told.
 struct MessageCall {
   /// First: what ends it where its stack goes (clients.c).
   let abandon: @convention(c) (UnsafeMutableRawPointer) -> Void
@@ -38,7 +39,9 @@ struct MessageCall {
   var isReplied = false
   /// Of a call of a function, while that runs.
   var prepared: PortableCall? = nil
-  var view = MessageView(structSize: MemoryLayout<MessageView>.size, data: nil, size: 0, call: 0, id: 0, flags: 0, senderProcess: 0, senderUser: 0)
+  var view = MessageView(
+    structSize: MemoryLayout<MessageView>.size, data: nil, size: 0, call: 0, id: 0, flags: 0, senderProcess: 0,
+    senderUser: 0)
 
   // Of a reply.
   var reply: MessagePort.Reply? = nil
@@ -71,7 +74,9 @@ struct MessageCall {
       thread.pointee.message_call = UnsafeMutableRawPointer(call)
       let isOpen = ClientCall.during(&call.pointee, body)
       // The child of a fork, which has begun a life of its own in the call, knows of none.
-      if thread.pointee.message_call == UnsafeMutableRawPointer(call) { thread.pointee.message_call = call.pointee.outer }
+      if thread.pointee.message_call == UnsafeMutableRawPointer(call) {
+        thread.pointee.message_call = call.pointee.outer
+      }
       return isOpen
     }
   }

@@ -5,20 +5,25 @@ import CTreadleSystem
 import Synchronization
 import TreadleBase
 
-/// Descriptors of other users that are closed where nobody waits for it: the close of the last descriptor of a socket may take as long
-/// as its owner has set (SO_LINGER), that of a file as long as its file system. They are what another user has sent besides a file in
-/// memory, and connections in which descriptors lie unread, which the kernel closes with them.
+/// Descriptors of other users that are closed where nobody waits for it: the close of the last descriptor of a socket
+/// may take as long as its owner has set (SO_LINGER), that of a file as long as its file system. They are what another
+/// user has sent besides a file in memory, and connections in which descriptors lie unread, which the kernel closes
+/// with them.
 ///
-/// Each user has one thread, which ends when nothing is left; a user that keeps its own thread waiting holds up no other. When so many of
-/// a user's wait, ports accept no connections and receive nothing from other users, and remote ports do not connect, until one is closed.
-/// Without a thread they wait as well, until there is one.
+/// Each user has one thread, which ends when nothing is left; a user that keeps its own thread waiting holds up no
+/// other. When so many of a user's wait, ports accept no connections and receive nothing from other users, and remote
+/// ports do not connect, until one is closed. Without a thread they wait as well, until there is one.
 ///
-/// The calls of the kernel that a local port makes on what another user has sent, or holds the other end of, and why none waits:
-/// - accept4, getsockopt, setsockopt, epoll_ctl, shutdown on its own sockets: these take locks of its own end, and spinlocks of the other.
-/// - recvmsg with MSG_PEEK, under the port's lock: duplicates descriptors, and so closes none. recvfrom: receives a message whose
-///   descriptor is duplicated, or which has none.
-/// - sendmsg with MSG_DONTWAIT: wakes those that watch the other end, of which each user may have as many as the system's limit says.
-/// - close of its own socket: only if no descriptor lies in it unread. close of a file in memory: it has no flush, and nothing watches it.
+/// The calls of the kernel that a local port makes on what another user has sent, or holds the other end of, and why
+/// none waits:
+/// - accept4, getsockopt, setsockopt, epoll_ctl, shutdown on its own sockets: these take locks of its own end, and
+///   spinlocks of the other.
+/// - recvmsg with MSG_PEEK, under the port's lock: duplicates descriptors, and so closes none. recvfrom: receives a
+///   message whose descriptor is duplicated, or which has none.
+/// - sendmsg with MSG_DONTWAIT: wakes those that watch the other end, of which each user may have as many as the
+///   system's limit says.
+/// - close of its own socket: only if no descriptor lies in it unread. close of a file in memory: it has no flush, and
+///   nothing watches it.
 /// - fcntl, fstatfs, fstat, pread64 on a file in memory, without a lock (CTreadleSockets.h).
 /// - close of any other descriptor may wait: here alone.
 /// - connect, of a remote port: without a lock, and with a timeout.
@@ -43,7 +48,9 @@ enum MessageClosing {
     var hasThread: Bool
   }
 
-  private static var mutex: UnsafeMutablePointer<TreadleBase.Mutex> { TreadleBase.Mutex.at(treadle_system_closing_lock()) }
+  private static var mutex: UnsafeMutablePointer<TreadleBase.Mutex> {
+    TreadleBase.Mutex.at(treadle_system_closing_lock())
+  }
   private static var fullness: UnsafeMutablePointer<Atomic<UInt32>> {
     treadle_system_closing_fullness().assumingMemoryBound(to: Atomic<UInt32>.self)
   }
@@ -157,8 +164,8 @@ extension MessagePort {
     if isStranger(user) { MessagePort.closeShut(socket, of: user) } else { socket.close() }
   }
 
-  /// The same, of one that was just accepted, or connected, and is refused. Nobody is trusted here: a user that the process's user namespace
-  /// does not map may look like the port's own.
+  /// The same, of one that was just accepted, or connected, and is refused. Nobody is trusted here: a user that the
+  /// process's user namespace does not map may look like the port's own.
   func refuse(_ socket: MessageSocket) {
     if socket.number < 0 { return }
     var user: UInt32 = 0

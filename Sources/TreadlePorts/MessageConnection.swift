@@ -39,7 +39,9 @@ struct WaitingReply {
 
   var room: Int { file.isThere ? 0 : frame.length }
 
-  static func make(_ frame: MessageFrame, _ data: UnsafeRawPointer?, _ file: MessageFile) -> UnsafeMutablePointer<WaitingReply>? {
+  static func make(_ frame: MessageFrame, _ data: UnsafeRawPointer?, _ file: MessageFile) -> UnsafeMutablePointer<
+    WaitingReply
+  >? {
     let inside = file.isThere ? 0 : frame.length
     guard let memory = treadle_system_allocate(MemoryLayout<WaitingReply>.stride &+ inside) else { return nil }
     let reply = memory.bindMemory(to: WaitingReply.self, capacity: 1)
@@ -86,7 +88,9 @@ extension MessagePort {
   func rewatch(_ place: Int) {
     guard let now = state.connections[place] else { return }
     // The kernel tells of a hang-up in any case; as an edge, only once.
-    let events = now.replies != nil ? now.isPaused ? 0 : MessagePort.wantsRoom : now.isStarved ? MessagePort.edges : MessagePort.wantsMessages
+    let events =
+      now.replies != nil
+      ? now.isPaused ? 0 : MessagePort.wantsRoom : now.isStarved ? MessagePort.edges : MessagePort.wantsMessages
     rewatch(now.socket, events, MessagePort.mark(place, now.generation))
     // Its ring was not looked into meanwhile.
     if events == MessagePort.wantsMessages { now.ring?.pointee.ringOwnBell() }
@@ -126,7 +130,8 @@ extension MessagePort {
     return false
   }
 
-  /// A sender that says nothing makes room for one that may have something to say: the oldest. False if all have spoken.
+  /// A sender that says nothing makes room for one that may have something to say: the oldest. False if all have
+  /// spoken.
   private func dropSilent() -> Bool {
     let place = state.firstSilent
     if place < 0 { return false }
@@ -134,8 +139,8 @@ extension MessagePort {
     return true
   }
 
-  /// There is no room for another one: the next sender finds its connection ended. Where there is no descriptor even for that,
-  /// since another thread of the process has taken the one in reserve, the sender waits.
+  /// There is no room for another one: the next sender finds its connection ended. Where there is no descriptor even
+  /// for that, since another thread of the process has taken the one in reserve, the sender waits.
   private func refuseOne() -> Bool {
     state.reserve.close()
     state.reserve = .none
@@ -217,8 +222,8 @@ extension MessagePort {
     if !connection.isGreeted { unlink(place) }
     dropReplies(place)
     dropRing(place)
-    // A child process may have a copy of the socket, for a moment or for as long as it lives (`_Fork`, `clone`): so the set is told, and
-    // the other end.
+    // A child process may have a copy of the socket, for a moment or for as long as it lives (`_Fork`, `clone`): so the
+    // set is told, and the other end.
     unwatch(connection.socket)
     end(connection.socket, of: connection.user)
     change(place) {
@@ -249,7 +254,8 @@ extension MessagePort {
     }
   }
 
-  /// Nobody connects any more. Senders that were not accepted are told as well, even if a child process has a copy of the socket.
+  /// Nobody connects any more. Senders that were not accepted are told as well, even if a child process has a copy of
+  /// the socket.
   func stopListening() {
     let listener = state.listener
     if listener.number < 0 { return }

@@ -4,11 +4,12 @@
 import CTreadleSystem
 import TreadleBase
 
-/// The file in memory that holds the data of a frame which is too large for the frame itself, with the sender. It is one of two:
+/// The file in memory that holds the data of a frame which is too large for the frame itself, with the sender. It is
+/// one of two:
 /// - A sealed one is created for one message. Nobody can change it any more.
-/// - A lent one is the connection's. Its pages are there already, and they are most of what a sealed one costs. The receiver copies the
-///   data and then counts that in the ring; until then the sender does not write to the file again. What either side does to it
-///   meanwhile spoils that one message.
+/// - A lent one is the connection's. Its pages are there already, and they are most of what a sealed one costs. The
+///   receiver copies the data and then counts that in the ring; until then the sender does not write to the file again.
+///   What either side does to it meanwhile spoils that one message.
 struct MessageFile: BitwiseCopyable {
   let descriptor: MessageSocket
   let isLent: Bool
@@ -18,7 +19,9 @@ struct MessageFile: BitwiseCopyable {
   var number: Int32 { descriptor.number }
   var isThere: Bool { descriptor.number >= 0 }
   /// What a frame with it says.
-  var flags: UInt8 { !isThere ? 0 : isLent ? MessageFrame.Flag.inFile | MessageFrame.Flag.lent : MessageFrame.Flag.inFile }
+  var flags: UInt8 {
+    !isThere ? 0 : isLent ? MessageFrame.Flag.inFile | MessageFrame.Flag.lent : MessageFrame.Flag.inFile
+  }
 
   func close() { descriptor.close() }
 
@@ -29,13 +32,15 @@ struct MessageFile: BitwiseCopyable {
     return MessageFile(descriptor: MessageSocket(number: number), isLent: false)
   }
 
-  /// A lent one with other data, which takes over the file; nil, and it is closed, if it cannot hold them, or is new and half of the
-  /// process's descriptors are used.
+  /// A lent one with other data, which takes over the file; nil, and it is closed, if it cannot hold them, or is new
+  /// and half of the process's descriptors are used.
   static func lend(_ kept: MessageSocket, _ data: UnsafeRawPointer?, _ size: Int) -> MessageFile? {
     let file = kept.number >= 0 ? kept : MessageSocket(number: treadle_system_lent_file(MessageFrame.mostLent))
     if file.number < 0 { return nil }
     let isToBeKept = kept.number >= 0 || !treadle_system_descriptor_is_late(file.number)
-    if isToBeKept && treadle_system_write_at_start(file.number, data, size) >= 0 { return MessageFile(descriptor: file, isLent: true) }
+    if isToBeKept && treadle_system_write_at_start(file.number, data, size) >= 0 {
+      return MessageFile(descriptor: file, isLent: true)
+    }
     file.close()
     return nil
   }

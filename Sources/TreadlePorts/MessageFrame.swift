@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 
-/// The head of everything that goes over a message port's socket or its ring (`MessageRing`): one message of the socket is one
-/// frame, of which the data follows in the same message, or lies in a file that comes with it.
+/// The head of everything that goes over a message port's socket or its ring (`MessageRing`): one message of the socket
+/// is one frame, of which the data follows in the same message, or lies in a file that comes with it.
 ///
 ///     0      4        6     7      8       16      20  24        32
 ///     magic  version  kind  flags  length  serial  id  reserved  data
@@ -81,8 +81,8 @@ package struct MessageFrame: BitwiseCopyable, Equatable {
     room.storeBytes(of: 0, toByteOffset: 24, as: UInt64.self)
   }
 
-  /// What a message of the socket says; nil for what no port of this version sends. `bytes`: as much of it as was received;
-  /// `size`: what it had; `files`: how many descriptors came with it.
+  /// What a message of the socket says; nil for what no port of this version sends. `bytes`: as much of it as was
+  /// received; `size`: what it had; `files`: how many descriptors came with it.
   package static func parse(
     _ bytes: UnsafeRawBufferPointer, size: Int, files: Int, from origin: Origin
   ) -> MessageFrame? {
@@ -94,12 +94,15 @@ package struct MessageFrame: BitwiseCopyable, Equatable {
     let length = bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self)
     if length > UInt64(mostBytes) { return nil }
     let frame = MessageFrame(
-      kind: bytes[placeOfKind], flags: bytes[7], length: Int(length), serial: bytes.loadUnaligned(fromByteOffset: 16, as: UInt32.self),
+      kind: bytes[placeOfKind], flags: bytes[7], length: Int(length),
+      serial: bytes.loadUnaligned(fromByteOffset: 16, as: UInt32.self),
       id: bytes.loadUnaligned(fromByteOffset: 20, as: Int32.self))
     let hasFile = frame.has(Flag.inFile)
     if files != (frame.kind == Kind.ring ? 3 : hasFile ? 1 : 0) { return nil }
     // The data is there, all of it, and nothing else.
-    if hasFile ? (size != MessageFrame.size || frame.length == 0) : size &- MessageFrame.size != frame.length { return nil }
+    if hasFile ? (size != MessageFrame.size || frame.length == 0) : size &- MessageFrame.size != frame.length {
+      return nil
+    }
     if frame.has(Flag.lent) && (!hasFile || frame.length > mostLent) { return nil }
     return frame.isMeaningful(from: origin) ? frame : nil
   }

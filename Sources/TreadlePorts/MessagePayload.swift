@@ -4,8 +4,8 @@
 import CTreadleSystem
 import TreadleBase
 
-/// The bytes of one message that has come in: in the memory that the frame was received in, or a copy of a file, or the mapping of a
-/// large one (of another user's, a copy as well). Its owner frees it once.
+/// The bytes of one message that has come in: in the memory that the frame was received in, or a copy of a file, or the
+/// mapping of a large one (of another user's, a copy as well). Its owner frees it once.
 struct MessagePayload: BitwiseCopyable {
   /// Nil for none.
   private(set) var data: UnsafeRawPointer? = nil
@@ -29,9 +29,9 @@ struct MessagePayload: BitwiseCopyable {
     data = size == 0 ? nil : UnsafeRawPointer(buffer + MessageFrame.size)
   }
 
-  /// The bytes of a file that the other side has sent; nil if it is none that can be read without danger, or there is no room.
-  /// To copy a few is quicker than to map them. `isOwn`: it is a file of the port's own user. One of another user is never mapped, since
-  /// to look for its holes may wait for that user's processes. No lock is held.
+  /// The bytes of a file that the other side has sent; nil if it is none that can be read without danger, or there is
+  /// no room. To copy a few is quicker than to map them. `isOwn`: it is a file of the port's own user. One of another
+  /// user is never mapped, since to look for its holes may wait for that user's processes. No lock is held.
   init?(file: Int32, size: Int, isLent: Bool, isOwn: Bool) {
     if size <= MessageFrame.mostLent {
       guard let room = treadle_system_copy_room(MessageFrame.mostLent) else { return nil }
@@ -46,7 +46,9 @@ struct MessagePayload: BitwiseCopyable {
       place = .copy
       return
     }
-    guard let mapped = isOwn ? treadle_system_sealed_map(file, size) : treadle_system_sealed_copy(file, size) else { return nil }
+    guard let mapped = isOwn ? treadle_system_sealed_map(file, size) : treadle_system_sealed_copy(file, size) else {
+      return nil
+    }
     self.init()
     data = mapped
     self.size = size

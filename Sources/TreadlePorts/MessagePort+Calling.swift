@@ -37,10 +37,12 @@ extension MessagePort {
     var status: Int32? = nil
   }
 
-  /// Calls a function of the other side's, and waits for what it returns; `at` is the index of an argument that does not fit.
+  /// Calls a function of the other side's, and waits for what it returns; `at` is the index of an argument that does
+  /// not fit.
   package static func call(_ handle: UInt, _ call: FunctionCall, at: inout Int?) throws(Failure) {
     let nameSize = try ExportedFunction.checkName(call.name)
-    let size = CallData.head &+ nameSize &+ call.function.text.count &+ (try call.function.measure(call.values, at: &at))
+    let size =
+      CallData.head &+ nameSize &+ call.function.text.count &+ (try call.function.measure(call.values, at: &at))
     if size > MessageFrame.mostBytes { throw Failure(Status.range, "arguments", "are more than a message can have") }
     guard let data = treadle_system_allocate(size) else { throw Failure.noMemory("arguments") }
     defer { treadle_system_free(data) }
@@ -78,7 +80,9 @@ extension MessagePort {
 
   /// Reads an answer; nil for what is none, of which nothing is given to the client.
   private static func read(_ call: FunctionCall, _ data: UnsafeRawPointer?, _ size: Int) -> Int32? {
-    guard let data, size >= CallData.head, data.loadUnaligned(fromByteOffset: 4, as: UInt32.self) == 0 else { return nil }
+    guard let data, size >= CallData.head, data.loadUnaligned(fromByteOffset: 4, as: UInt32.self) == 0 else {
+      return nil
+    }
     let status = data.loadUnaligned(as: Int32.self)
     if !CallData.isAnswer(status) { return nil }
     let rest = UnsafeRawBufferPointer(start: data + CallData.head, count: size &- CallData.head)

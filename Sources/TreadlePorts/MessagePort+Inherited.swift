@@ -5,8 +5,8 @@ import CTreadleSystem
 package import TreadleBase
 package import TreadleCore
 
-/// Ports without a name: the two ends of a pair of sockets, of which another process has inherited one. No other process can connect, so
-/// neither end asks for names or users.
+/// Ports without a name: the two ends of a pair of sockets, of which another process has inherited one. No other
+/// process can connect, so neither end asks for names or users.
 extension MessagePort {
   /// The end that receives. The socket is this function's; the port is over when the other end is closed.
   package static func makeServing(
@@ -69,7 +69,8 @@ extension MessagePort {
     if case .closed = askForRing() { throw MessagePort.goneFailure }
   }
 
-  /// The process at the other end has ended, even if another one keeps the connection: what it has replied is taken, and the port is over.
+  /// The process at the other end has ended, even if another one keeps the connection: what it has replied is taken,
+  /// and the port is over.
   package static func endConnection(_ handle: UInt) {
     try? using(handle) { held in
       held.port.takeReplies(held.item)
@@ -77,8 +78,8 @@ extension MessagePort {
     }
   }
 
-  /// Ends an inherited port whose one connection has ended. Follows whatever may have ended a connection: the kernel tells of that no
-  /// more. The lock is not held.
+  /// Ends an inherited port whose one connection has ended. Follows whatever may have ended a connection: the kernel
+  /// tells of that no more. The lock is not held.
   func endIfDeserted() {
     if !state.isInherited { return }
     lock()

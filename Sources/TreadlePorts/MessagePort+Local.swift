@@ -8,7 +8,9 @@ package import TreadleCore
 /// The port that serves a name: being made, being renamed, its end.
 extension MessagePort {
   /// The port of a name that this process serves already, with a reference for the client; 0 for none.
-  package static func existing(_ name: UnsafePointer<CChar>?, of owner: UInt32? = nil, isRemote: Bool) throws(Failure) -> UInt {
+  package static func existing(_ name: UnsafePointer<CChar>?, of owner: UInt32? = nil, isRemote: Bool) throws(Failure)
+    -> UInt
+  {
     try Runtime.start()
     guard let name else { return 0 }
     var wanted = try MessagePortName(name)
@@ -54,8 +56,8 @@ extension MessagePort {
     unlock()
   }
 
-  /// Takes the name of a new port: in this process, where another thread that wants it waits until the port is made, and by `open`.
-  /// One step, or two threads would both find that there is none. Nobody else knows of the port yet.
+  /// Takes the name of a new port: in this process, where another thread that wants it waits until the port is made,
+  /// and by `open`. One step, or two threads would both find that there is none. Nobody else knows of the port yet.
   func claim(_ open: () throws(Failure) -> Void) throws(Failure) {
     MessagePortRegistry.lock()
     defer { MessagePortRegistry.unlock() }
@@ -78,8 +80,8 @@ extension MessagePort {
     Rest.announce()
   }
 
-  /// In one step: a thread of this process that finds no port of the name can serve it, and one that renames this port finds that it has
-  /// left.
+  /// In one step: a thread of this process that finds no port of the name can serve it, and one that renames this port
+  /// finds that it has left.
   private func leaveName() {
     MessagePortRegistry.lock()
     MessagePortRegistry.removeEnded(self)
@@ -96,7 +98,9 @@ extension MessagePort {
   /// A socket that listens for a name, and is watched. The kernel knows each name once.
   private func listen(_ name: MessagePortName) throws(Failure) -> MessageSocket {
     let number = name.withAddress(of: state.owner) { treadle_system_socket_listen($0, $1) }
-    if number == 0 &- treadle_system_eaddrinuse() { throw Failure(Status.exists, "name", "is already served by another port") }
+    if number == 0 &- treadle_system_eaddrinuse() {
+      throw Failure(Status.exists, "name", "is already served by another port")
+    }
     if number < 0 { throw Failure.system("bind", number) }
     let socket = MessageSocket(number: number)
     let result = watch(socket, MessagePort.wantsMessages, 0)

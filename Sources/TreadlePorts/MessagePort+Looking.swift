@@ -5,17 +5,19 @@ import Synchronization
 import TreadleBase
 import TreadleCore
 
-/// Which rings of a port have their bells left out, since the loop that receives looks out for frames itself (`Lookout`).
+/// Which rings of a port have their bells left out, since the loop that receives looks out for frames itself
+/// (`Lookout`).
 ///
-/// That is so only while every mode that has the port is of that one loop. The loop first writes itself into `state.lookingLoop`, then
-/// looks for modes of other loops. A thread that adds the port to a mode first adds it, then reads that word (`joining`). So one of
-/// the two sees the other, and asks for all bells. The lock is held, unless a comment says otherwise.
+/// That is so only while every mode that has the port is of that one loop. The loop first writes itself into
+/// `state.lookingLoop`, then looks for modes of other loops. A thread that adds the port to a mode first adds it, then
+/// reads that word (`joining`). So one of the two sees the other, and asks for all bells. The lock is held, unless a
+/// comment says otherwise.
 extension MessagePort {
   /// So many messages in a row come from rings that are looked at; then the kernel is asked for others.
   private static let mostInARow: UInt32 = 16
 
-  /// Whether the bell of a ring is left out from here on, by the calling thread's loop, whose innermost run calls the port. `mark`:
-  /// that of the ring's connection.
+  /// Whether the bell of a ring is left out from here on, by the calling thread's loop, whose innermost run calls the
+  /// port. `mark`: that of the ring's connection.
   @inline(__always)
   func leavesOutBell(_ ring: MessageRing.Pointer, _ mark: UInt64, _ loop: Loop) -> Bool {
     if isLooked(ring, by: loop) { return true }
@@ -46,12 +48,13 @@ extension MessagePort {
     return isLooked(ring, by: loop)
   }
 
-  /// Takes the reply that the calling thread's loop has found in the ring. False if there is none, or it is the socket's turn. Takes the
-  /// lock.
+  /// Takes the reply that the calling thread's loop has found in the ring. False if there is none, or it is the
+  /// socket's turn. Takes the lock.
   func takeLookedReply(_ loop: Loop) -> Bool {
     var received = MessageSocket.Received()
     lock()
-    guard let ring = state.ring, isLooked(ring, by: loop), isTurnOfLooked(), ring.pointee.pop(&received) == .frame else {
+    guard let ring = state.ring, isLooked(ring, by: loop), isTurnOfLooked(), ring.pointee.pop(&received) == .frame
+    else {
       unlock()
       return false
     }
@@ -73,8 +76,12 @@ extension MessagePort {
   func nextLooked(_ loop: Loop) -> (place: Int, mark: UInt64)? {
     for _ in 0..<state.looked.count {
       let mark = state.looked.next()
-      guard let place = place(mark), let connection = state.connections[place], let ring = connection.ring else { continue }
-      if connection.replies == nil && !connection.isStarved && !ring.pointee.isEmpty && isLooked(ring, by: loop) { return (place, mark) }
+      guard let place = place(mark), let connection = state.connections[place], let ring = connection.ring else {
+        continue
+      }
+      if connection.replies == nil && !connection.isStarved && !ring.pointee.isEmpty && isLooked(ring, by: loop) {
+        return (place, mark)
+      }
     }
     return nil
   }

@@ -4,9 +4,11 @@
 import CTreadleSystem
 import TreadleBase
 
-/// Waiting for something of which the kernel does not tell when it is there again, by the port's timer: it goes off after 100
-/// microseconds at first and 10 milliseconds at last, and all is tried again. The lock is held, unless a comment says otherwise.
-/// - Replies that are files, while as many files of the user's are on their way as a process may have open: that is want of room.
+/// Waiting for something of which the kernel does not tell when it is there again, by the port's timer: it goes off
+/// after 100 microseconds at first and 10 milliseconds at last, and all is tried again. The lock is held, unless a
+/// comment says otherwise.
+/// - Replies that are files, while as many files of the user's are on their way as a process may have open: that is
+///   want of room.
 /// - A frame for which there is no memory: nothing is received by its connection, and the kernel keeps the frame.
 /// - A sender for which there is no descriptor: the kernel keeps its connection.
 extension MessagePort {

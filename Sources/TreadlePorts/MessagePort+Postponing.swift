@@ -4,7 +4,8 @@
 import CTreadleSystem
 package import TreadleBase
 
-/// A message whose callback has returned, and which is replied to later, on any thread. It holds its port. Its owner ends it once.
+/// A message whose callback has returned, and which is replied to later, on any thread. It holds its port. Its owner
+/// ends it once.
 package struct PostponedMessage {
   let port: MessagePort
   var payload: MessagePayload
@@ -20,7 +21,9 @@ package struct PostponedMessage {
     var call = MessageCall(port, MessagePayload())
     call.connection = connection
     call.serial = serial
-    if let reply, serial != 0, !port.isForked, let file = try? port.makeFile(reply.baseAddress, reply.count, for: connection) {
+    if let reply, serial != 0, !port.isForked,
+      let file = try? port.makeFile(reply.baseAddress, reply.count, for: connection)
+    {
       call.isReplied = (try? port.send(call, reply.baseAddress, reply.count, file)) != nil
     }
     if !port.isForked {
@@ -41,7 +44,8 @@ extension MessagePort {
     port.hold()
     call.pointee.isReplied = true
     return PostponedMessage(
-      port: port, payload: call.pointee.payload.take(), connection: call.pointee.connection, serial: call.pointee.serial,
+      port: port, payload: call.pointee.payload.take(), connection: call.pointee.connection,
+      serial: call.pointee.serial,
       id: call.pointee.view.id)
   }
 }

@@ -6,8 +6,8 @@ import Synchronization
 package import TreadleBase
 import TreadleCore
 
-/// Receiving, on a loop's thread: one message a call (PORT-6), from the senders in turn, since the kernel puts a connection that it
-/// has told of behind all others that are ready.
+/// Receiving, on a loop's thread: one message a call (PORT-6), from the senders in turn, since the kernel puts a
+/// connection that it has told of behind all others that are ready.
 extension MessagePort {
   private struct Incoming {
     var mark: UInt64 = 0
@@ -52,8 +52,8 @@ extension MessagePort {
     unlock()
   }
 
-  /// The next message of any sender. False for none. So much besides, connections and their ends, that others get their turn. The lock is
-  /// held.
+  /// The next message of any sender. False for none. So much besides, connections and their ends, that others get their
+  /// turn. The lock is held.
   private func nextMessage(_ incoming: inout Incoming) -> Bool {
     let loop = state.looked.count == 0 ? nil : Loop.existing
     for _ in 0..<32 {
@@ -95,19 +95,24 @@ extension MessagePort {
     }
     if connection.isStarved { return false }
     var receipt = MessageSocket.Receipt.nothing
-    if let ring = connection.ring { receipt = receiveByRing(ring, event.data & ~MessagePort.bell, &incoming.received, isRung: isRung) }
+    if let ring = connection.ring {
+      receipt = receiveByRing(ring, event.data & ~MessagePort.bell, &incoming.received, isRung: isRung)
+    }
     // The ring is empty, so a frame that was in the socket before is the next one.
     if receipt == .nothing && !isRung {
       let stranger = isStranger(connection.user) ? connection.user : nil
       // As if there were no memory: the kernel keeps the frame.
-      receipt = stranger != nil && MessageClosing.isFull
+      receipt =
+        stranger != nil && MessageClosing.isFull
         ? .noMemory : connection.socket.receive(&incoming.received, from: .sender, stranger: stranger)
       if receipt == .frame { count(place) }
     }
     switch receipt {
     case .noMemory: starve(place)
     case .nothing:
-      if !isRung && event.events & MessagePort.hasEnded != 0 && event.events & MessagePort.wantsMessages == 0 { disconnect(place) }
+      if !isRung && event.events & MessagePort.hasEnded != 0 && event.events & MessagePort.wantsMessages == 0 {
+        disconnect(place)
+      }
     case .closed: disconnect(place)
     case .frame:
       endWant()
@@ -208,7 +213,9 @@ extension MessagePort {
   }
 
   static func checkData(_ data: UnsafeRawPointer?, _ size: Int) throws(Failure) {
-    if size < 0 || size > MessageFrame.mostBytes { throw Failure(Status.range, "size", "is more than a message can have") }
+    if size < 0 || size > MessageFrame.mostBytes {
+      throw Failure(Status.range, "size", "is more than a message can have")
+    }
     if data == nil && size != 0 { throw Failure(Status.argument, "data", "is NULL, but size is not 0") }
   }
 
@@ -218,7 +225,9 @@ extension MessagePort {
     call.isReplied = true
     let frame = MessageFrame(kind: MessageFrame.Kind.reply, flags: flags, length: 0, serial: call.serial)
     // A sender whose reply cannot be sent is told that by the end of its connection.
-    do throws(Failure) { _ = try send(frame, to: call.connection, nil, .none) } catch { disconnect(mark: call.connection) }
+    do throws(Failure) { _ = try send(frame, to: call.connection, nil, .none) } catch {
+      disconnect(mark: call.connection)
+    }
   }
 
   func send(_ call: MessageCall, _ data: UnsafeRawPointer?, _ size: Int, _ file: MessageFile) throws(Failure) -> Bool {
@@ -226,7 +235,8 @@ extension MessagePort {
     return try send(frame, to: call.connection, data, file)
   }
 
-  /// Sends a reply, or leaves it here until its sender has room. The file is this function's. False if the sender has gone.
+  /// Sends a reply, or leaves it here until its sender has room. The file is this function's. False if the sender has
+  /// gone.
   private func send(
     _ frame: MessageFrame, to mark: UInt64, _ data: UnsafeRawPointer?, _ file: MessageFile
   ) throws(Failure) -> Bool {
@@ -242,7 +252,8 @@ extension MessagePort {
   }
 
   /// The lock is held.
-  func send(_ frame: MessageFrame, _ place: Int, _ data: UnsafeRawPointer?, _ file: MessageFile) throws(Failure) -> Bool {
+  func send(_ frame: MessageFrame, _ place: Int, _ data: UnsafeRawPointer?, _ file: MessageFile) throws(Failure) -> Bool
+  {
     var file = file
     var isSent = false
     defer { finishLocked(file, state.connections[place]?.ring, isSent: isSent) }

@@ -30,11 +30,14 @@ extension MessagePort {
   /// How long a new port waits for a place in the other side's queue of connections.
   private static let connectTimeout: Int64 = 5_000_000_000
 
-  /// No lock is held, since anybody may serve the name. Nobody else knows of the port yet, so its own lock is not needed.
+  /// No lock is held, since anybody may serve the name. Nobody else knows of the port yet, so its own lock is not
+  /// needed.
   private func connect(_ name: MessagePortName) throws(Failure) {
     if MessageClosing.isFull { throw Failure.system("connect", 0 &- treadle_system_eagain()) }
     let socket = MessageSocket(number: openConnection(name))
-    if socket.number == 0 &- treadle_system_econnrefused() { throw Failure(Status.notFound, "name", "is not served by any port") }
+    if socket.number == 0 &- treadle_system_econnrefused() {
+      throw Failure(Status.notFound, "name", "is not served by any port")
+    }
     if socket.number < 0 { throw Failure.system("connect", socket.number) }
     var user: UInt32 = 0
     var process: Int32 = 0
@@ -56,7 +59,9 @@ extension MessagePort {
     }
     state.socketSent = 1
     openSet()
-    if case .closed = askForRing() { throw Failure(Status.notFound, "name", "is served by a port that refuses this user") }
+    if case .closed = askForRing() {
+      throw Failure(Status.notFound, "name", "is served by a port that refuses this user")
+    }
   }
 
   private func openConnection(_ name: MessagePortName) -> Int32 {
@@ -69,8 +74,8 @@ extension MessagePort {
     }
   }
 
-  /// The set of the socket and of a ring's bell; without one, there is the socket alone: so if half of the process's descriptors are
-  /// used. The lock is held, or not needed yet.
+  /// The set of the socket and of a ring's bell; without one, there is the socket alone: so if half of the process's
+  /// descriptors are used. The lock is held, or not needed yet.
   func openSet() {
     let set = MessageSocket(number: treadle_system_epoll())
     if set.number < 0 { return }
@@ -145,14 +150,16 @@ extension MessagePort {
     let loop = Loop.existing
     if let loop, takeLookedReply(loop) { return true }
     // Fails only for a port that has ended.
-    try? MessagePort.using(handle) { held in if !takeReplies(held.item, whileAwaited: true, loop) { held.item.invalidate() } }
+    try? MessagePort.using(handle) { held in
+      if !takeReplies(held.item, whileAwaited: true, loop) { held.item.invalidate() }
+    }
     return true
   }
 
   // MARK: Sending
 
-  /// Sends one message, and waits until there is room for it. The caller holds the item; the file is finished here, before a client is
-  /// told of the port's end.
+  /// Sends one message, and waits until there is room for it. The caller holds the item; the file is finished here,
+  /// before a client is told of the port's end.
   func send(
     _ frame: MessageFrame, _ data: UnsafeRawPointer?, _ file: MessageFile, until: Int64, _ item: Item
   ) throws(Failure) {
@@ -182,8 +189,9 @@ extension MessagePort {
         case .closed: return false
         case .failed(let result)
         where result == 0 &- treadle_system_etoomanyrefs() || result == 0 &- treadle_system_eperm() && !isAccepted:
-          // As many files of the user's are on their way as a process may have open; or the server, which takes files from those whose
-          // user it has looked at, has yet to accept this connection. The kernel tells of the end of neither.
+          // As many files of the user's are on their way as a process may have open; or the server, which takes files
+          // from those whose user it has looked at, has yet to accept this connection. The kernel tells of the end of
+          // neither.
           if !takeReplies(item) { return false }
           try MessagePort.demandTime(until)
           treadle_system_socket_rest(socket.number, min(until, Clock.now() &+ pause))
@@ -197,8 +205,8 @@ extension MessagePort {
     }
   }
 
-  /// Waits for room in the socket. A server receives nothing from a sender that has no room for its replies, so these are taken meanwhile.
-  /// False if the other side has gone.
+  /// Waits for room in the socket. A server receives nothing from a sender that has no room for its replies, so these
+  /// are taken meanwhile. False if the other side has gone.
   private func awaitRoom(_ socket: MessageSocket, until: Int64, _ item: Item) -> Bool {
     if !treadle_system_socket_wait(socket.number, until) { return true }
     if !takeReplies(item) { return false }
@@ -210,8 +218,8 @@ extension MessagePort {
     return true
   }
 
-  /// Whether the server has accepted the connection, which it is known by to have answered the question for a ring. One that is not asked
-  /// does not tell.
+  /// Whether the server has accepted the connection, which it is known by to have answered the question for a ring. One
+  /// that is not asked does not tell.
   private var isAccepted: Bool {
     lock()
     defer { unlock() }
@@ -231,7 +239,8 @@ extension MessagePort {
     try using(handle) { held throws(Failure) in
       try held.port.checkSending(held.item, data, size)
       let file = try held.port.makeFile(data, size, for: 0)
-      try held.port.send(MessageFrame(kind: MessageFrame.Kind.message, length: size, id: id), data, file, until: until, held.item)
+      try held.port.send(
+        MessageFrame(kind: MessageFrame.Kind.message, length: size, id: id), data, file, until: until, held.item)
     }
   }
 

@@ -24,7 +24,8 @@ extension MessagePort {
     package let isCall: Bool
 
     package init(
-      id: Int32, data: UnsafeRawPointer?, size: Int, sendTimeout: Int64, replyTimeout: Int64, mode: ModeName, reply: Reply?,
+      id: Int32, data: UnsafeRawPointer?, size: Int, sendTimeout: Int64, replyTimeout: Int64, mode: ModeName,
+      reply: Reply?,
       info: UnsafeMutableRawPointer?, isCall: Bool = false
     ) {
       self.id = id
@@ -74,7 +75,8 @@ extension MessagePort {
     case ReplyWait.Phase.lost: throw MessagePort.goneFailure
     default:
       if treadle_system_is_closed_now() { throw Shutdown.failure }
-      throw Failure(Status.noReply, request.isCall ? "timeout_ns" : "reply_timeout_ns", "passed, and the reply had not come")
+      throw Failure(
+        Status.noReply, request.isCall ? "timeout_ns" : "reply_timeout_ns", "passed, and the reply had not come")
     }
   }
 
@@ -86,12 +88,15 @@ extension MessagePort {
     do throws(Failure) {
       try send(frame, request.data, file, until: until, item)
     } catch {
-      throw error.status == Status.timeout && !request.isCall ? Failure(error.status, "send_timeout_ns", error.text) : error
+      throw error.status == Status.timeout && !request.isCall
+        ? Failure(error.status, "send_timeout_ns", error.text) : error
     }
   }
 
   /// Runs the loop until the reply is there, or will not come in time.
-  private func runUntilReplied(_ wait: ReplyWait.Pointer, on loop: Loop, _ mode: Mode?, _ request: Request) throws(Failure) {
+  private func runUntilReplied(_ wait: ReplyWait.Pointer, on loop: Loop, _ mode: Mode?, _ request: Request)
+    throws(Failure)
+  {
     var known = mode
     let until = Clock.after(request.replyTimeout)
     let awaited = Awaited(
@@ -104,7 +109,8 @@ extension MessagePort {
       do throws(Failure) {
         // A client that was called meanwhile may have named other modes.
         defer { known = nil }
-        try loop.run(until: awaited, in: request.mode, known: known, deadline: until, interrupt: state.host?.interruptCallback)
+        try loop.run(
+          until: awaited, in: request.mode, known: known, deadline: until, interrupt: state.host?.interruptCallback)
       } catch {
         if error.status != Status.callback { throw error }
         // A host's callback did not complete: that ends the client's run, as it would have without this one.
@@ -115,7 +121,8 @@ extension MessagePort {
         loop.failRun()
         throw error
       }
-    } while ReplyWait.isOngoing(wait) && !treadle_system_is_closed_now() && (until == Clock.forever || Clock.now() < until)
+    } while ReplyWait.isOngoing(wait) && !treadle_system_is_closed_now()
+      && (until == Clock.forever || Clock.now() < until)
   }
 
   /// Gives the client the reply.

@@ -7,9 +7,10 @@ import TreadleCore
 
 /// How the two sides of a connection come to a ring, and what goes by it.
 ///
-/// The sender asks behind its hello, by a call of a function that no port can export. A server that knows of no rings replies that
-/// there is no such function; one that has none left says so; another one sends the sender's end. All of that goes by the socket,
-/// which stays: for frames larger than `MessageRing.mostData` or with a file, for all others while the ring is full, for the end.
+/// The sender asks behind its hello, by a call of a function that no port can export. A server that knows of no rings
+/// replies that there is no such function; one that has none left says so; another one sends the sender's end. All of
+/// that goes by the socket, which stays: for frames larger than `MessageRing.mostData` or with a file, for all others
+/// while the ring is full, for the end.
 extension CallData {
   /// Not UTF-8, so no function can have the name.
   private static let ringName: (UInt8, UInt8, UInt8, UInt8, UInt8) = (0xFF, 0x72, 0x69, 0x6E, 0x67)
@@ -26,7 +27,8 @@ extension CallData {
 
   static func isRingQuestion(_ received: MessageSocket.Received) -> Bool {
     guard received.frame.kind == MessageFrame.Kind.call, received.frame.serial == MessageFrame.ringSerial,
-      let data = CallData(received.payload.data, received.payload.size), data.name.count == 5, let name = data.name.baseAddress
+      let data = CallData(received.payload.data, received.payload.size), data.name.count == 5,
+      let name = data.name.baseAddress
     else { return false }
     var wanted = ringName
     return memcmp(name, &wanted, 5) == 0
@@ -35,8 +37,9 @@ extension CallData {
 
 /// A server's side. The lock is held.
 extension MessagePort {
-  /// So many senders of a port have a ring; any others have their sockets. So does another user: in memory that both can write, an access
-  /// waits while the other one has pages of it taken away, and a close of an eventfd waits for each set that watches it.
+  /// So many senders of a port have a ring; any others have their sockets. So does another user: in memory that both
+  /// can write, an access waits while the other one has pages of it taken away, and a close of an eventfd waits for
+  /// each set that watches it.
   private static let mostRings = 64
   /// In the mark of a connection: its bell.
   static let bell: UInt64 = 1 << 31
@@ -58,7 +61,9 @@ extension MessagePort {
   }
 
   private func sendRing(_ place: Int, _ connection: MessageConnection) -> Bool {
-    if state.ringCount >= MessagePort.mostRings || connection.replies != nil || isStranger(connection.user) { return false }
+    if state.ringCount >= MessagePort.mostRings || connection.replies != nil || isStranger(connection.user) {
+      return false
+    }
     guard let (ring, file) = MessageRing.make() else { return false }
     defer { file.close() }
     ring.pointee.setTaken(connection.taken)
@@ -83,8 +88,8 @@ extension MessagePort {
     MessageRing.end(ring)
   }
 
-  /// What a connection's ring has next. `isRung`: the kernel has told of its bell, and does not tell again before that is rung; or
-  /// the bell was left out.
+  /// What a connection's ring has next. `isRung`: the kernel has told of its bell, and does not tell again before that
+  /// is rung; or the bell was left out.
   func receiveByRing(
     _ ring: MessageRing.Pointer, _ mark: UInt64, _ received: inout MessageSocket.Received, isRung: Bool
   ) -> MessageSocket.Receipt {
@@ -124,8 +129,8 @@ extension MessagePort {
     case answered
   }
 
-  /// Asks for a ring, on a new connection; only if there is a set in which its bell can be watched. The lock is held, or not
-  /// needed yet.
+  /// Asks for a ring, on a new connection; only if there is a set in which its bell can be watched. The lock is held,
+  /// or not needed yet.
   func askForRing() -> MessageSocket.Outcome {
     if state.set.number < 0 { return .done }
     var room: (UInt64, UInt64) = (0, 0)
@@ -171,8 +176,8 @@ extension MessagePort {
     return true
   }
 
-  /// The ring, unless the server has yet to receive what was sent by the socket: so everything is received in its order. The lock is
-  /// held.
+  /// The ring, unless the server has yet to receive what was sent by the socket: so everything is received in its
+  /// order. The lock is held.
   private var ringInTurn: MessageRing.Pointer? {
     guard let ring = state.ring, ring.pointee.taken == state.socketSent else { return nil }
     return ring
@@ -188,9 +193,12 @@ extension MessagePort {
   }
 
   /// Sends a frame by the ring or else the socket, without waiting.
-  func offer(_ frame: MessageFrame, _ data: UnsafeRawPointer?, _ file: MessageFile, by socket: MessageSocket) -> MessageSocket.Outcome {
+  func offer(_ frame: MessageFrame, _ data: UnsafeRawPointer?, _ file: MessageFile, by socket: MessageSocket)
+    -> MessageSocket.Outcome
+  {
     lock()
-    // The memory does not tell that the server has ended; the socket does, and refuses the frame (MSG-7). A wait for a reply is told.
+    // The memory does not tell that the server has ended; the socket does, and refuses the frame (MSG-7). A wait for a
+    // reply is told.
     if !file.isThere, frame.length <= MessageRing.mostData, let ring = ringInTurn,
       frame.serial != 0 || !treadle_system_socket_is_hung_up(socket.number)
     {
@@ -211,8 +219,8 @@ extension MessagePort {
     return outcome
   }
 
-  /// Hands out the replies in the ring. False if the server says what cannot be. `loop`: the calling thread's, if its innermost run
-  /// calls the port.
+  /// Hands out the replies in the ring. False if the server says what cannot be. `loop`: the calling thread's, if its
+  /// innermost run calls the port.
   func takeRepliesByRing(_ loop: Loop?) -> Bool {
     var received = MessageSocket.Received()
     for _ in 0..<256 {

@@ -7,8 +7,9 @@ package import TreadleBase
 import TreadleCalls
 package import TreadleCore
 
-/// A message port (MSG-1 to MSG-9): what there is besides the descriptor source that it is. The source watches the port's set of
-/// connections, or a remote port's connection; so modes, scopes, references and the end are those of items. A thin handle.
+/// A message port (MSG-1 to MSG-9): what there is besides the descriptor source that it is. The source watches the
+/// port's set of connections, or a remote port's connection; so modes, scopes, references and the end are those of
+/// items. A thin handle.
 ///
 /// *Lock*: the port's own. System calls that do not wait are made under it; no client is called.
 package struct MessagePort {
@@ -65,7 +66,9 @@ package struct MessagePort {
   /// A port trusts users by their numbers, so each number must mean one user.
   private static func uncertainUser(_ plan: Plan) -> Failure? {
     let text: StaticString = "cannot be distinguished from users that the process's user namespace does not map"
-    for user in plan.users where !treadle_system_user_is_certain(user) { return Failure(Status.notSupported, "users", text) }
+    for user in plan.users where !treadle_system_user_is_certain(user) {
+      return Failure(Status.notSupported, "users", text)
+    }
     if treadle_system_user_is_certain(plan.owner ?? treadle_system_user()) { return nil }
     return Failure(Status.notSupported, plan.owner == nil ? "process's user" : "owner", text)
   }
@@ -89,7 +92,8 @@ package struct MessagePort {
     var context = context
     // Nobody else changes the name yet.
     if context.label == nil { context.label = UnsafePointer(state.name.text) }
-    context.main = IndirectCallback(object: UnsafeMutableRawPointer(address), invoke: MessagePort.serve, drop: MessagePort.drop)
+    context.main = IndirectCallback(
+      object: UnsafeMutableRawPointer(address), invoke: MessagePort.serve, drop: MessagePort.drop)
     context.ending = MessagePort.end
     context.joining = MessagePort.joining
     var made: Item?
@@ -149,8 +153,8 @@ package struct MessagePort {
     throw Failure(Status.kind, "port", "is a descriptor source, not a message port")
   }
 
-  /// Holds a port during `body`, which may run clients. A close of the port from inside knows by the record that it would wait for
-  /// this call; if a client ends the thread, the port is let go all the same.
+  /// Holds a port during `body`, which may run clients. A close of the port from inside knows by the record that it
+  /// would wait for this call; if a client ends the thread, the port is let go all the same.
   static func using(_ handle: UInt, _ body: (Held) throws(Failure) -> Void) throws(Failure) {
     var held = try hold(handle)
     var failure: Failure?
@@ -211,8 +215,8 @@ struct MessagePortState: ~Copyable {
   /// Somebody was told that, or nobody will be.
   var isTold = false
 
-  /// The loop that looks for itself whether rings have frames, as an address (`MessagePort+Looking`); 0 for none. And how many times in a
-  /// row such a ring had one.
+  /// The loop that looks for itself whether rings have frames, as an address (`MessagePort+Looking`); 0 for none. And
+  /// how many times in a row such a ring had one.
   var lookingLoop: UInt = 0
   var looksInARow: UInt32 = 0
 
@@ -227,8 +231,9 @@ struct MessagePortState: ~Copyable {
   var set = MessageSocket.none
   /// A descriptor to give up when there is none left.
   var reserve = MessageSocket.none
-  /// A timer in the set, whether it is set, and for how long it was set last; whether the listener, or a remote port's socket, rests
-  /// until it goes off; whether the thread is to sleep for want of a timer (`MessagePort+Pausing`). A remote port's, too.
+  /// A timer in the set, whether it is set, and for how long it was set last; whether the listener, or a remote port's
+  /// socket, rests until it goes off; whether the thread is to sleep for want of a timer (`MessagePort+Pausing`). A
+  /// remote port's, too.
   var pauseTimer = MessageSocket.none
   var isPausing = false
   var pauseLength: Int64 = 0

@@ -4,8 +4,8 @@
 import CTreadleSystem
 import TreadleBase
 
-/// A port's name in memory of its own, and the address that the kernel knows it by: a user's name, in the abstract namespace of
-/// sockets, where nothing stays behind (MSG-9).
+/// A port's name in memory of its own, and the address that the kernel knows it by: a user's name, in the abstract
+/// namespace of sockets, where nothing stays behind (MSG-9).
 struct MessagePortName {
   /// Nil for none. The owner frees it.
   private(set) var text: UnsafeMutablePointer<CChar>? = nil
@@ -31,14 +31,16 @@ struct MessagePortName {
     treadle_system_free(memory)
   }
 
-  func equals(_ other: MessagePortName) -> Bool { equals(UnsafeRawBufferPointer(start: other.text, count: other.length)) }
+  func equals(_ other: MessagePortName) -> Bool {
+    equals(UnsafeRawBufferPointer(start: other.text, count: other.length))
+  }
   func equals(_ bytes: UnsafeRawBufferPointer) -> Bool {
     guard let text, let start = bytes.baseAddress, bytes.count == length else { return false }
     return memcmp(text, start, length) == 0
   }
 
-  /// Calls `body` with the address of a user's port of this name. A long name has the digest of it in its place; whoever
-  /// connects says the name besides.
+  /// Calls `body` with the address of a user's port of this name. A long name has the digest of it in its place;
+  /// whoever connects says the name besides.
   func withAddress<Result>(of user: UInt32, _ body: (UnsafePointer<CChar>, Int) -> Result) -> Result {
     var room = Room()
     return withUnsafeMutableBytes(of: &room) { room in

@@ -5,7 +5,8 @@ import CTreadleSystem
 import TreadleBase
 import TreadleCore
 
-/// The ports of this process that have a name, found by it: each is there once (MSG-1, MSG-3). The registry keeps none alive.
+/// The ports of this process that have a name, found by it: each is there once (MSG-1, MSG-3). The registry keeps none
+/// alive.
 enum MessagePortRegistry {
   private typealias State = UnsafeMutablePointer<MessagePortState>
   private static var index: UnsafeMutablePointer<HashIndex> {
@@ -30,7 +31,8 @@ enum MessagePortRegistry {
     (treadle_system_message_port_words() + MemoryLayout<HashIndex>.stride).assumingMemoryBound(to: WaitPointer?.self)
   }
 
-  /// The handle of a valid port of that name, with a reference for the client; 0 for none. Waits for one that another thread makes.
+  /// The handle of a valid port of that name, with a reference for the client; 0 for none. Waits for one that another
+  /// thread makes.
   static func retainForClient(_ name: MessagePortName, of owner: UInt32, isRemote: Bool) throws(Failure) -> UInt {
     var wait = Wait(thread: treadle_system_thread_id(), name: name, owner: owner, isRemote: isRemote)
     return try withUnsafeMutablePointer(to: &wait) { wait throws(Failure) in
@@ -56,7 +58,9 @@ enum MessagePortRegistry {
     do throws(Failure) {
       try Slab(.descriptor).retainForClient(handle, "port")
     } catch {
-      if error.status == Status.range { throw Failure(Status.range, "name", "is that of a port with as many references as it can have") }
+      if error.status == Status.range {
+        throw Failure(Status.range, "name", "is that of a port with as many references as it can have")
+      }
       // Its last reference has just gone.
       return 0
     }
@@ -65,16 +69,20 @@ enum MessagePortRegistry {
 
   // MARK: Waits for makers
 
-  /// Refused for a port of the thread's own, and for one whose maker waits, by way of others or not, for one that this thread makes: their
-  /// contexts' retain functions create each other's ports. The lock is held. No wait in the list leads back to itself: each was looked at
-  /// when it began, and who begins to make a port does not wait.
+  /// Refused for a port of the thread's own, and for one whose maker waits, by way of others or not, for one that this
+  /// thread makes: their contexts' retain functions create each other's ports. The lock is held. No wait in the list
+  /// leads back to itself: each was looked at when it began, and who begins to make a port does not wait.
   private static func beginWait(_ wait: WaitPointer, for maker: Int32) throws(Failure) {
     let thread = wait.pointee.thread
-    if maker == thread { throw Failure(Status.deadlock, "name", "is that of a port whose creation has called this function") }
+    if maker == thread {
+      throw Failure(Status.deadlock, "name", "is that of a port whose creation has called this function")
+    }
     var next: Int32? = maker
     while let other = next {
       next = whoMakes(for: other)
-      if next == thread { throw Failure(Status.deadlock, "name", "is that of a port whose maker waits for one that this thread makes") }
+      if next == thread {
+        throw Failure(Status.deadlock, "name", "is that of a port whose maker waits for one that this thread makes")
+      }
     }
     wait.pointee.isListed = true
     wait.pointee.next = waits.pointee
@@ -107,7 +115,8 @@ enum MessagePortRegistry {
     }
   }
 
-  /// Has this process's own port of the name accept those that have connected. A loop may not come to that, while this thread waits for it.
+  /// Has this process's own port of the name accept those that have connected. A loop may not come to that, while this
+  /// thread waits for it.
   static func accept(_ name: MessagePortName, of owner: UInt32) {
     lock()
     defer { unlock() }

@@ -6,12 +6,13 @@ import Synchronization
 import TreadleBase
 import TreadleCore
 
-/// One end of the memory that the two sides of a connection share: a ring of frames each way, and a bell each way, an eventfd. The
-/// other side may write anything into the memory at any time. So:
+/// One end of the memory that the two sides of a connection share: a ring of frames each way, and a bell each way, an
+/// eventfd. The other side may write anything into the memory at any time. So:
 /// - The own indices are kept outside of the memory, which has copies of them for the other end.
 /// - An index of the other end is read once, and checked before it is used.
 /// - A frame is copied before it is parsed.
-/// - A frame begins at a multiple of 32 bytes, so its head is in one piece; its data may go on at the beginning of the ring.
+/// - A frame begins at a multiple of 32 bytes, so its head is in one piece; its data may go on at the beginning of the
+///   ring.
 struct MessageRing: ~Copyable {
   typealias Pointer = UnsafeMutablePointer<MessageRing>
 
@@ -37,12 +38,12 @@ struct MessageRing: ~Copyable {
   /// Rung by the other end, and watched by this one for edges.
   let ownBell: MessageSocket
   let otherBell: MessageSocket
-  /// How many bytes this end has received and sent: what the memory says of that is for the other end. The port's lock; a loop that
-  /// looks out for frames reads the first without.
+  /// How many bytes this end has received and sent: what the memory says of that is for the other end. The port's lock;
+  /// a loop that looks out for frames reads the first without.
   private let received = Atomic<UInt32>(0)
   private var sent: UInt32 = 0
-  /// How many lent files this end has copied, and sent; the file that it has sent last; whether a thread has that in hand. The port's
-  /// lock.
+  /// How many lent files this end has copied, and sent; the file that it has sent last; whether a thread has that in
+  /// hand. The port's lock.
   private var copied: UInt32 = 0
   private var lent: UInt32 = 0
   private var kept = MessageSocket.none
@@ -54,8 +55,8 @@ struct MessageRing: ~Copyable {
 
   // MARK: Its life
 
-  /// A new one, with the file that the other end maps, which the caller closes; nil if anything that it takes is refused, or half of
-  /// the process's descriptors are used.
+  /// A new one, with the file that the other end maps, which the caller closes; nil if anything that it takes is
+  /// refused, or half of the process's descriptors are used.
   static func make() -> (ring: Pointer, file: MessageSocket)? {
     let file = MessageSocket(number: treadle_system_ring_file(size))
     let bells = (MessageSocket(number: treadle_system_bell()), MessageSocket(number: treadle_system_bell()))
@@ -82,8 +83,12 @@ struct MessageRing: ~Copyable {
   }
 
   /// The bells are this function's.
-  private static func make(_ file: MessageSocket, _ own: MessageSocket, _ other: MessageSocket, isServer: Bool) -> Pointer? {
-    guard file.number >= 0, own.number >= 0, other.number >= 0, let room = treadle_system_allocate(MemoryLayout<MessageRing>.size) else {
+  private static func make(_ file: MessageSocket, _ own: MessageSocket, _ other: MessageSocket, isServer: Bool)
+    -> Pointer?
+  {
+    guard file.number >= 0, own.number >= 0, other.number >= 0,
+      let room = treadle_system_allocate(MemoryLayout<MessageRing>.size)
+    else {
       own.close()
       other.close()
       return nil
@@ -109,7 +114,8 @@ struct MessageRing: ~Copyable {
 
   /// Sends the end that is not this one's by a connection, with the file of `make`.
   func send(_ file: MessageSocket, by socket: MessageSocket) -> MessageSocket.Outcome {
-    socket.send(MessageFrame(kind: MessageFrame.Kind.ring, length: 0), passing: (file.number, otherBell.number, ownBell.number))
+    socket.send(
+      MessageFrame(kind: MessageFrame.Kind.ring, length: 0), passing: (file.number, otherBell.number, ownBell.number))
   }
 
   /// The port's reference goes. A loop of another thread that looks out for frames drops its own when it comes to that.
@@ -156,16 +162,16 @@ struct MessageRing: ~Copyable {
     memory + MessageRing.page + (server ? 0 : Int(MessageRing.capacity))
   }
 
-  /// The sender has its end, so the server may answer by the ring. No more is said by it: what either end writes into the memory is
-  /// ordered by the words for that.
+  /// The sender has its end, so the server may answer by the ring. No more is said by it: what either end writes into
+  /// the memory is ordered by the words for that.
   var isReady: Bool { word(.isReady, ofWayTo: true).pointee.load(ordering: .relaxed) != 0 }
   func setReady() { word(.isReady, ofWayTo: true).pointee.store(1, ordering: .relaxed) }
 
-  /// How many of the sender's frames the server has received by the socket: the way from the one to the other is one sequence,
-  /// since the sender puts nothing into the ring while a frame is in the socket (`MessagePort.offer`), and the server looks into
-  /// the ring before it receives a frame that it knows to be in the socket (`MessagePort.serve`). The count orders nothing: a frame
-  /// that the sender puts into the ring because of it is not found by a look of the server's that was before, since that one acquires
-  /// what it finds.
+  /// How many of the sender's frames the server has received by the socket: the way from the one to the other is one
+  /// sequence, since the sender puts nothing into the ring while a frame is in the socket (`MessagePort.offer`), and
+  /// the server looks into the ring before it receives a frame that it knows to be in the socket (`MessagePort.serve`).
+  /// The count orders nothing: a frame that the sender puts into the ring because of it is not found by a look of the
+  /// server's that was before, since that one acquires what it finds.
   var taken: UInt32 { word(.taken, ofWayTo: true).pointee.load(ordering: .relaxed) }
   func setTaken(_ count: UInt32) { word(.taken, ofWayTo: true).pointee.store(count, ordering: .relaxed) }
 
@@ -178,8 +184,9 @@ struct MessageRing: ~Copyable {
 
   // MARK: Sending
 
-  /// Puts a frame into the ring, and rings the bell if the other end sleeps. No wake-up is lost: this end stores how much it has sent
-  /// and then loads whether the other one sleeps; that one stores that it sleeps and then loads how much was sent.
+  /// Puts a frame into the ring, and rings the bell if the other end sleeps. No wake-up is lost: this end stores how
+  /// much it has sent and then loads whether the other one sleeps; that one stores that it sleeps and then loads how
+  /// much was sent.
   mutating func push(_ frame: MessageFrame, _ data: UnsafeRawPointer?) -> Outcome {
     if frame.length < 0 || frame.length > MessageRing.mostData { return .full }
     let used = sent &- word(.received, ofWayTo: !isServer).pointee.load(ordering: .acquiring)
@@ -187,7 +194,9 @@ struct MessageRing: ~Copyable {
     let room = MessageRing.room(for: frame.length)
     if room > MessageRing.capacity &- used { return .full }
     let area = area(ofWayTo: !isServer)
-    frame.write(to: UnsafeMutableRawBufferPointer(start: area + Int(sent & (MessageRing.capacity &- 1)), count: MessageFrame.size))
+    frame.write(
+      to: UnsafeMutableRawBufferPointer(start: area + Int(sent & (MessageRing.capacity &- 1)), count: MessageFrame.size)
+    )
     if let data, frame.length > 0 {
       let at = Int((sent &+ UInt32(MessageFrame.size)) & (MessageRing.capacity &- 1))
       let first = min(frame.length, Int(MessageRing.capacity) &- at)
@@ -210,8 +219,8 @@ struct MessageRing: ~Copyable {
 
   // MARK: Files that are lent
 
-  /// The file for the next large frame, which is the caller's until `endLending`; none if there is no such file yet. Nil if the other
-  /// end has yet to copy what is in it, or does not copy.
+  /// The file for the next large frame, which is the caller's until `endLending`; none if there is no such file yet.
+  /// Nil if the other end has yet to copy what is in it, or does not copy.
   mutating func beginLending() -> MessageSocket? {
     if isLending || word(.copied, ofWayTo: !isServer).pointee.load(ordering: .acquiring) != lent &+ 1 { return nil }
     isLending = true
@@ -255,7 +264,8 @@ struct MessageRing: ~Copyable {
   static func lookOut(_ ring: Pointer, by loop: Loop) -> Bool {
     let received = withUnsafePointer(to: ring.pointee.received) { UnsafeMutablePointer(mutating: $0) }
     let isLooking = loop.lookOut(
-      sent: ring.pointee.word(.sent, ofWayTo: ring.pointee.isServer), received: received, object: UnsafeMutableRawPointer(ring), handOver: handOver)
+      sent: ring.pointee.word(.sent, ofWayTo: ring.pointee.isServer), received: received,
+      object: UnsafeMutableRawPointer(ring), handOver: handOver)
     if !isLooking { return false }
     ring.pointee.references.add(1, ordering: .relaxed)
     ring.pointee.lookingLoop.store(loop.identity, ordering: .relaxed)

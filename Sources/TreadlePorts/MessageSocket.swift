@@ -75,8 +75,8 @@ struct MessageSocket: BitwiseCopyable {
 
   // MARK: Receiving
 
-  /// A frame that has come, with what it carries. The receiving functions write it where their caller wants it, and leave it as it is
-  /// if there is none.
+  /// A frame that has come, with what it carries. The receiving functions write it where their caller wants it, and
+  /// leave it as it is if there is none.
   struct Received {
     var frame = MessageFrame(kind: 0, length: 0)
     var payload = MessagePayload()
@@ -87,10 +87,12 @@ struct MessageSocket: BitwiseCopyable {
     /// Of a sender's first frame: the name that it means.
     var name: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: payload.data, count: payload.size) }
 
-    /// Reads what came as a file. False, with nothing left to free, for one that is refused. No lock is held: see `MessagePayload`.
+    /// Reads what came as a file. False, with nothing left to free, for one that is refused. No lock is held: see
+    /// `MessagePayload`.
     mutating func open(isOwn: Bool) -> Bool {
       if file.number < 0 { return true }
-      let opened = MessagePayload(file: file.number, size: frame.length, isLent: frame.has(MessageFrame.Flag.lent), isOwn: isOwn)
+      let opened = MessagePayload(
+        file: file.number, size: frame.length, isLent: frame.has(MessageFrame.Flag.lent), isOwn: isOwn)
       drop()
       payload = opened ?? MessagePayload()
       return opened != nil
@@ -126,13 +128,15 @@ struct MessageSocket: BitwiseCopyable {
     var received = treadle_system_received()
     var attempts = 0
     while true {
-      let result = stranger == nil
+      let result =
+        stranger == nil
         ? treadle_system_socket_receive(number, buffer, MessagePayload.roomOfBuffer, &received)
         : treadle_system_socket_peek(number, buffer, MessagePayload.roomOfBuffer, &received)
       if result >= 0 { break }
       if result == 0 &- treadle_system_eintr() { continue }
       if result == 0 &- treadle_system_eagain() { return .nothing }
-      // The kernel says once that the other end was closed before it had read everything: what it has sent is there still.
+      // The kernel says once that the other end was closed before it had read everything: what it has sent is there
+      // still.
       if result == 0 &- treadle_system_econnreset() && attempts == 0 {
         attempts = 1
         continue
@@ -158,10 +162,13 @@ struct MessageSocket: BitwiseCopyable {
     if received.size == 0 || received.is_odd { return .closed }
     let bytes = UnsafeRawBufferPointer(start: buffer, count: MessagePayload.roomOfBuffer)
     // A process without room for a ring's descriptors goes on without a ring.
-    let isCutRing = received.is_cut && received.size >= MessageFrame.size && bytes[MessageFrame.placeOfKind] == MessageFrame.Kind.ring
+    let isCutRing =
+      received.is_cut && received.size >= MessageFrame.size && bytes[MessageFrame.placeOfKind] == MessageFrame.Kind.ring
     if received.is_cut && !isCutRing { return .closed }
     let files = isCutRing ? 3 : Int(received.count)
-    guard let frame = MessageFrame.parse(bytes, size: Int(received.size), files: files, from: origin) else { return .closed }
+    guard let frame = MessageFrame.parse(bytes, size: Int(received.size), files: files, from: origin) else {
+      return .closed
+    }
     if stranger != nil { treadle_system_socket_skip(number) }
     if isCutRing {
       out = Received(frame: frame)

@@ -6,11 +6,13 @@ import Synchronization
 import TreadleBase
 import TreadleCore
 
-/// One thread that waits for the reply to one message, running its loop. On the heap, since its thread may end inside of that run.
+/// One thread that waits for the reply to one message, running its loop. On the heap, since its thread may end inside
+/// of that run.
 struct ReplyWait: ~Copyable {
   typealias Pointer = UnsafeMutablePointer<ReplyWait>
 
-  /// What the wait came to. Atomic: whoever receives the reply says so, with the port's lock held; the waiting thread looks without it.
+  /// What the wait came to. Atomic: whoever receives the reply says so, with the port's lock held; the waiting thread
+  /// looks without it.
   enum Phase {
     static let waiting: UInt32 = 0
     static let answered: UInt32 = 1
@@ -67,7 +69,8 @@ extension MessagePort {
     return wait
   }
 
-  /// Nobody waits any more: a reply that comes later is dropped. Returns what the wait has come to, with a reply for the caller to free.
+  /// Nobody waits any more: a reply that comes later is dropped. Returns what the wait has come to, with a reply for
+  /// the caller to free.
   func endWait(_ wait: ReplyWait.Pointer) -> (phase: UInt32, reply: MessagePayload) {
     lock()
     take(wait)
@@ -99,9 +102,9 @@ extension MessagePort {
     if at.pointee != nil { at.pointee = wait.pointee.next }
   }
 
-  /// Takes in what has come: each reply goes to the thread that waits for it, one for which nobody waits is dropped. Takes it all,
-  /// or `whileAwaited`: a source that is still ready is performed again. False when the other side has gone. The caller holds the item.
-  /// `loop`: the calling thread's, if its innermost run calls the port.
+  /// Takes in what has come: each reply goes to the thread that waits for it, one for which nobody waits is dropped.
+  /// Takes it all, or `whileAwaited`: a source that is still ready is performed again. False when the other side has
+  /// gone. The caller holds the item. `loop`: the calling thread's, if its innermost run calls the port.
   @discardableResult
   func takeReplies(_ item: Item, whileAwaited: Bool = false, _ loop: Loop? = nil) -> Bool {
     let isThere = try? withSocket { socket throws(Failure) in

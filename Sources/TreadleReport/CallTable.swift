@@ -4,8 +4,8 @@
 import TreadleCore
 import TreadleBase
 
-/// How often items and loops were called, and for how long, while somebody debugs: by their handles, which are not used again.
-/// All-zero bytes are an empty one.
+/// How often items and loops were called, and for how long, while somebody debugs: by their handles, which are not used
+/// again. All-zero bytes are an empty one.
 struct CallTable {
   struct Record: BitwiseCopyable {
     var handle: UInt
@@ -76,7 +76,9 @@ struct CallTable {
     var kept = 0
     for record in records.elements {
       let handle = Handle(bits: record.handle)
-      guard let kind = handle.kind, Slab(kind).find(handle) != nil, places.insert(UInt64(record.handle), UInt(kept &+ 1)) else {
+      guard let kind = handle.kind, Slab(kind).find(handle) != nil,
+        places.insert(UInt64(record.handle), UInt(kept &+ 1))
+      else {
         continue
       }
       records.set(kept, record)

@@ -5,13 +5,13 @@ import CTreadleSystem
 import TreadleCore
 import TreadleBase
 
-/// What the calls of a descriptor's callback have left. The commonest reason for a loop that never sleeps is a descriptor that is
-/// ready again as soon as its callback has returned, since nobody reads from it, or since it is watched for room to write though
-/// nothing is to be written.
+/// What the calls of a descriptor's callback have left. The commonest reason for a loop that never sleeps is a
+/// descriptor that is ready again as soon as its callback has returned, since nobody reads from it, or since it is
+/// watched for room to write though nothing is to be written.
 ///
-/// The kernel is asked behind every eighth call how much there is to read, or to be sent. Where that and the readiness stay the same
-/// for 128 calls, nobody drains the descriptor. If a callback takes something away each time, or all of it, it is not meant, however
-/// busy it is.
+/// The kernel is asked behind every eighth call how much there is to read, or to be sent. Where that and the readiness
+/// stay the same for 128 calls, nobody drains the descriptor. If a callback takes something away each time, or all of
+/// it, it is not meant, however busy it is.
 struct DrainRecord: BitwiseCopyable {
   private var calls: UInt32 = 0
   private var undrained: UInt32 = 0

@@ -59,7 +59,8 @@ extension Item {
 
   private func reportWatched(_ text: inout FixedText, _ number: Int32) {
     let words: (StaticString, StaticString, StaticString, StaticString) = (
-      ", paused", ", readable", ", writable", ", readable or writable")
+      ", paused", ", readable", ", writable", ", readable or writable"
+    )
     text.append(", fd ")
     text.append(Int64(number))
     switch watchedEvents {

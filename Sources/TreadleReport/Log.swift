@@ -5,8 +5,8 @@ import CTreadleSystem
 import TreadleCore
 package import TreadleBase
 
-/// Messages for who debugs: where they go, and which of them were written already. All of it lies in the page that is new in
-/// the child of a fork, guarded by its lock.
+/// Messages for who debugs: where they go, and which of them were written already. All of it lies in the page that is
+/// new in the child of a fork, guarded by its lock.
 package enum Log {
   private struct State {
     var handler: UnsafeMutablePointer<Handler>?
@@ -27,8 +27,8 @@ package enum Log {
     return body(treadle_system_report_words().assumingMemoryBound(to: State.self))
   }
 
-  /// Sets the process's log function in place of the one before, which goes when no call of it runs; while there is one,
-  /// messages are written, and else if the environment says so. Takes the new one over on success only.
+  /// Sets the process's log function in place of the one before, which goes when no call of it runs; while there is
+  /// one, messages are written, and else if the environment says so. Takes the new one over on success only.
   package static func set(_ handler: Handler?) throws(Failure) {
     try Runtime.start()
     let new = handler?.allocated()
@@ -39,7 +39,8 @@ package enum Log {
       state.pointee.handler = new
       treadle_system_keep_log_handler(new)
       let own = isOwn ? UInt32(TREADLE_SYSTEM_TELLS) | UInt32(TREADLE_SYSTEM_TIMES) : 0
-      treadle_system_watch_change(UInt32(TREADLE_SYSTEM_TELLS) | UInt32(TREADLE_SYSTEM_TIMES), treadle_system_asked_for() | own)
+      treadle_system_watch_change(
+        UInt32(TREADLE_SYSTEM_TELLS) | UInt32(TREADLE_SYSTEM_TIMES), treadle_system_asked_for() | own)
       return (old, old?.pointee.endUse() ?? false)
     }
     if let old, isLast { Handler.free(old) }
@@ -48,7 +49,9 @@ package enum Log {
   /// Whether a place is told of now: for the first time. Places of different kinds of messages have different numbers.
   static func isFirst(_ place: UInt64) -> Bool {
     withState { state in
-      if state.pointee.toldCount >= mostTold || state.pointee.told.find(place, where: { _ in true }) != nil { return false }
+      if state.pointee.toldCount >= mostTold || state.pointee.told.find(place, where: { _ in true }) != nil {
+        return false
+      }
       state.pointee.toldCount &+= 1
       return state.pointee.told.insert(place, 1)
     }
@@ -61,8 +64,8 @@ package enum Log {
   /// What a pipe takes in one piece, and more than any message has.
   private static let capacity = 4096
 
-  /// Writes one line. Dropped inside of another one: whatever a log function does, it does not call itself. The thread's last
-  /// error stays as it is.
+  /// Writes one line. Dropped inside of another one: whatever a log function does, it does not call itself. The
+  /// thread's last error stays as it is.
   static func write(_ body: (inout FixedText) -> Void) {
     let thread = treadle_system_thread()
     if thread.pointee.is_logging { return }

@@ -5,8 +5,9 @@ import Synchronization
 import TreadleCore
 package import TreadleBase
 
-/// A loop in words: what it does, what waits in its queues, then its modes in the order in which they were made, each with its
-/// members. The caller holds the loop, and no lock; what it says of one item and of another may be of different moments.
+/// A loop in words: what it does, what waits in its queues, then its modes in the order in which they were made, each
+/// with its members. The caller holds the loop, and no lock; what it says of one item and of another may be of
+/// different moments.
 extension Loop {
   package func report(_ text: inout FixedText) throws(Failure) {
     text.append("run loop of thread ")
@@ -99,7 +100,9 @@ extension Thread {
       text.append(" ")
     }
     text.append(handle: handle)
-    let words: (StaticString, StaticString, StaticString, StaticString) = (", created", ", starting", ", executing", ", finished")
+    let words: (StaticString, StaticString, StaticString, StaticString) = (
+      ", created", ", starting", ", executing", ", finished"
+    )
     switch phase {
     case Phase.created: text.append(words.0)
     case Phase.starting: text.append(words.1)

@@ -4,15 +4,15 @@
 package import TreadleCore
 package import TreadleBase
 
-/// What was in a loop's modes a moment ago, each item and its mode held until `free`: sources first, then descriptor sources,
-/// ports, timers and observers, those of one kind by their slots, and those of one item by the modes' slots.
+/// What was in a loop's modes a moment ago, each item and its mode held until `free`: sources first, then descriptor
+/// sources, ports, timers and observers, those of one kind by their slots, and those of one item by the modes' slots.
 package struct Members {
   /// By kind and slot of the item; the slot of the mode; the item's tag.
   private var found = Buffer<StableSort.Keyed>()
   private let loop: Loop
 
-  /// The members of a mode, of the common modes those that are recorded, and with nil of all modes. Timers that a pass has
-  /// taken lie in no list, so every item there is gets a look, and the lock is taken for each that may be a member.
+  /// The members of a mode, of the common modes those that are recorded, and with nil of all modes. Timers that a pass
+  /// has taken lie in no list, so every item there is gets a look, and the lock is taken for each that may be a member.
   package init(of loop: Loop, in name: ModeName?) throws(Failure) {
     self.loop = loop
     var wanted: Mode??
@@ -49,7 +49,9 @@ package struct Members {
 
   package var count: Int { found.count }
   package func item(_ index: Int) -> Item? { found[index].flatMap { Item(tag: UInt32(truncatingIfNeeded: $0.value)) } }
-  package func mode(_ index: Int) -> Mode? { found[index].flatMap { Mode(slot: UInt32(truncatingIfNeeded: $0.second)) } }
+  package func mode(_ index: Int) -> Mode? {
+    found[index].flatMap { Mode(slot: UInt32(truncatingIfNeeded: $0.second)) }
+  }
   /// Whether it is not the one before by another membership.
   package func isFirst(_ index: Int) -> Bool { found[index]?.key != found[index &- 1]?.key }
 

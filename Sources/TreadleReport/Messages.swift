@@ -24,7 +24,9 @@ extension Log {
 
   /// A call was refused, and the thread's last error is about it. A wait that took too long was not.
   package static func tellRefusal(_ failure: Failure, in function: StaticString, _ status: StaticString) {
-    if failure.status == Status.timeout || !isFirst(UInt64(UInt(bitPattern: function.utf8Start)) ^ Kind.refusal) { return }
+    if failure.status == Status.timeout || !isFirst(UInt64(UInt(bitPattern: function.utf8Start)) ^ Kind.refusal) {
+      return
+    }
     write { text in
       text.append(function)
       text.append(" gave ")
@@ -51,7 +53,9 @@ extension Log {
       text.append(Int64(loop.threadID))
       text.append(" in mode ")
       if let name { text.append(quoted: name) } else { text.append("NULL") }
-      text.append((isUnknown ? " finished at once: there is no such mode" : " finished at once: the mode is empty") as StaticString)
+      text.append(
+        (isUnknown ? " finished at once: there is no such mode" : " finished at once: the mode is empty")
+          as StaticString)
       var isAny = false
       loop.forEachMode { mode in
         guard mode.hasContent, let known = mode.name else { return }
@@ -83,7 +87,9 @@ extension Log {
 
   /// A source is about to be told that its descriptor has failed.
   fileprivate static func tellClosed(_ loop: Loop, _ item: Item) {
-    guard let mode = loop.currentMode, isClosed(item, mode), isFirst(UInt64(item.handle.bits) ^ Kind.closed) else { return }
+    guard let mode = loop.currentMode, isClosed(item, mode), isFirst(UInt64(item.handle.bits) ^ Kind.closed) else {
+      return
+    }
     write { text in
       text.append("a descriptor was closed while it was watched: ")
       item.reportLine(&text, in: mode)
@@ -140,8 +146,8 @@ extension Log {
     isFirst(UInt64(call.item?.handle.bits ?? call.name.bits) ^ Kind.stuck)
   }
 
-  /// A callback runs and runs. Before its thread is asked for its stack, which may take a second. Without the names of functions: for these
-  /// the loader has a lock, which the callback may have.
+  /// A callback runs and runs. Before its thread is asked for its stack, which may take a second. Without the names of
+  /// functions: for these the loader has a lock, which the callback may have.
   static func tellStuck(_ loop: Loop, _ call: RunningCall, since: Int64) {
     write { text in
       text.append("a callback has not returned for ")
@@ -247,9 +253,9 @@ extension Log {
   }
 }
 
-/// Told by the core of each callout, before it when `duration` is negative; and with no kind of a run that has finished at
-/// once, why in place of the tag, and in which mode. On the loop's thread, which keeps the item. Without a loop, on any thread: of an
-/// item that is destroyed unused.
+/// Told by the core of each callout, before it when `duration` is negative; and with no kind of a run that has finished
+/// at once, why in place of the tag, and in which mode. On the loop's thread, which keeps the item. Without a loop, on
+/// any thread: of an item that is destroyed unused.
 @_cdecl("libtreadle_tell")
 public func reportCallout(
   _ loop: UnsafeMutableRawPointer?, _ kind: UInt32, _ tag: UInt32, _ code: UnsafeRawPointer?, _ duration: Int64

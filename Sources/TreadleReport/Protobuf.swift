@@ -3,8 +3,8 @@
 
 import TreadleBase
 
-/// A message of Protocol Buffers that is being written: fields behind each other, as tags and values. Of fixed size, since what is
-/// written here is short; a field that has no room is left out.
+/// A message of Protocol Buffers that is being written: fields behind each other, as tags and values. Of fixed size,
+/// since what is written here is short; a field that has no room is left out.
 struct ProtobufMessage {
   private var bytes = InlineArray<640, UInt8>(repeating: 0)
   private(set) var count = 0

@@ -8,9 +8,9 @@ import TreadleBase
 
 // A loop that sleeps though it has something to do, and one that does not sleep for what it gives itself to do.
 
-/// A signal that has not woken the loop whose sleep it found: the source, 0 for none, by which thread, when, and how many sleeps there were.
-/// Or a post: with the loop in place of the source.
-/// It is told of if the same sleep goes on for a while; the thread may be about to wake the loop.
+/// A signal that has not woken the loop whose sleep it found: the source, 0 for none, by which thread, when, and how
+/// many sleeps there were. Or a post: with the loop in place of the source. It is told of if the same sleep goes on for
+/// a while; the thread may be about to wake the loop.
 struct QuietSignal: BitwiseCopyable {
   var source: UInt = 0
   var thread: Int32 = 0
@@ -20,7 +20,8 @@ struct QuietSignal: BitwiseCopyable {
   static let patience: Int64 = 200_000_000
 }
 
-/// The passes of a loop since its last sleep, or since other threads or the kernel have given it something to do; and what it called last.
+/// The passes of a loop since its last sleep, or since other threads or the kernel have given it something to do; and
+/// what it called last.
 struct PassRecord: BitwiseCopyable {
   private var first: UInt64 = 0
   private var sleeps: UInt64 = 0
@@ -54,7 +55,9 @@ extension Log {
     let sleeps = loop.counters.pointee.sleeps.load(ordering: .relaxed)
     let signal = QuietSignal(source: source, thread: Runtime.threadID, since: Clock.now(), sleeps: sleeps)
     withCalls { calls in
-      calls.withRecord(of: loop.handle.bits) { if $0.quiet.source == 0 || $0.quiet.sleeps != sleeps { $0.quiet = signal } }
+      calls.withRecord(of: loop.handle.bits) {
+        if $0.quiet.source == 0 || $0.quiet.sleeps != sleeps { $0.quiet = signal }
+      }
     }
   }
 
@@ -64,7 +67,9 @@ extension Log {
     let isAsleep = loop.isAsleep && loop.counters.pointee.sleeps.load(ordering: .relaxed) == signal.sleeps
     let due = Clock.after(QuietSignal.patience, from: signal.since)
     if isAsleep && due > now { return due }
-    withCalls { calls in calls.withRecord(of: loop.handle.bits) { if $0.quiet.since == signal.since { $0.quiet = QuietSignal() } } }
+    withCalls { calls in
+      calls.withRecord(of: loop.handle.bits) { if $0.quiet.since == signal.since { $0.quiet = QuietSignal() } }
+    }
     if isAsleep && signal.source == loop.handle.bits {
       tellQuietPost(loop, signal)
     } else if isAsleep, let source = try? Item.hold(.source, signal.source, "source") {
@@ -85,8 +90,11 @@ extension Log {
   /// A run that may sleep begins a pass.
   static func notePass(_ loop: Loop, isCalled: Bool) {
     let counters = loop.counters
-    let given = counters.pointee.descriptors.load(ordering: .relaxed) &+ counters.pointee.messages.load(ordering: .relaxed)
-    let (number, sleeps) = (counters.pointee.passes.load(ordering: .relaxed), counters.pointee.sleeps.load(ordering: .relaxed))
+    let given =
+      counters.pointee.descriptors.load(ordering: .relaxed) &+ counters.pointee.messages.load(ordering: .relaxed)
+    let (number, sleeps) = (
+      counters.pointee.passes.load(ordering: .relaxed), counters.pointee.sleeps.load(ordering: .relaxed)
+    )
     let last = withCalls { calls in
       calls.withRecord(of: loop.handle.bits) { record in
         record.passes.begin(number, sleeps: sleeps, given: given, isCalled: isCalled) ? record.passes : nil

@@ -5,9 +5,9 @@ import CTreadleSystem
 import TreadleCore
 import TreadleBase
 
-/// Writes what threads have recorded as a trace of Perfetto's (https://perfetto.dev/docs/reference/trace-packet-proto): a track for
-/// each thread, slices for runs, passes, sleeps and callbacks, instants for posts, requests, signals and marks, and flows from these
-/// to the callbacks that they lead to.
+/// Writes what threads have recorded as a trace of Perfetto's (https://perfetto.dev/docs/reference/trace-packet-proto):
+/// a track for each thread, slices for runs, passes, sleeps and callbacks, instants for posts, requests, signals and
+/// marks, and flows from these to the callbacks that they lead to.
 struct TraceFile {
   /// Field numbers of perfetto.protos.
   private enum Field {
@@ -175,7 +175,9 @@ struct TraceFile {
     begin(event.time, Kind.begin) { message in
       message.text(Field.category, category)
       message.text(Field.name, name)
-      if event.number != 0 { message.message(Field.annotation, TraceFile.annotation("number", Int64(truncatingIfNeeded: event.number))) }
+      if event.number != 0 {
+        message.message(Field.annotation, TraceFile.annotation("number", Int64(truncatingIfNeeded: event.number)))
+      }
     }
     push(event)
   }
@@ -196,8 +198,11 @@ struct TraceFile {
     begin(event.time, Kind.instant) { message in
       message.text(Field.category, category)
       TraceFile.name(&message, event, ring, category)
-      if event.what == Trace.What.mark { message.message(Field.annotation, TraceFile.annotation("value", Int64(bitPattern: event.flow))) }
-      else if event.flow != 0 { message.fixed64(Field.flow, event.flow) }
+      if event.what == Trace.What.mark {
+        message.message(Field.annotation, TraceFile.annotation("value", Int64(bitPattern: event.flow)))
+      } else if event.flow != 0 {
+        message.fixed64(Field.flow, event.flow)
+      }
       if event.what == Trace.What.signal && event.number == Trace.quietSignal {
         message.message(Field.annotation, TraceFile.annotation("woke nothing", 1))
       }
@@ -205,18 +210,24 @@ struct TraceFile {
   }
 
   /// The label, or else what it is; and the function of a post or request without a label.
-  private static func name(_ message: inout ProtobufMessage, _ event: Trace.Event, _ ring: TraceRing?, _ otherwise: StaticString) {
+  private static func name(
+    _ message: inout ProtobufMessage, _ event: Trace.Event, _ ring: TraceRing?, _ otherwise: StaticString
+  ) {
     var isNamed = false
     if event.what == Trace.What.mark {
       guard let label = UnsafePointer<CChar>(bitPattern: event.subject) else { return }
       return message.text(Field.name, label)
     }
-    let isCall = event.what == Trace.What.post || event.what == Trace.What.request || event.number == UInt64(CallKind.block) || event.number == UInt64(CallKind.request)
+    let isCall =
+      event.what == Trace.What.post || event.what == Trace.What.request || event.number == UInt64(CallKind.block)
+      || event.number == UInt64(CallKind.request)
     if isCall {
       let name = CallName(bits: event.subject)
       if let label = name.label { return message.text(Field.name, label) }
       message.text(Field.name, otherwise)
-      if name.code != 0 { message.message(Field.annotation, TraceFile.annotation("function", Int64(bitPattern: UInt64(name.code)))) }
+      if name.code != 0 {
+        message.message(Field.annotation, TraceFile.annotation("function", Int64(bitPattern: UInt64(name.code))))
+      }
       return
     }
     ring?.withName(of: event.subject) { label in
@@ -246,9 +257,12 @@ struct TraceFile {
     if !open.append(Open(what: event.what, end: event.end)) { result = 0 &- treadle_system_enomem() }
   }
 
-  /// Ends the callbacks that have returned before the event. What comes at the same moment is inside of them if callbacks may do it.
+  /// Ends the callbacks that have returned before the event. What comes at the same moment is inside of them if
+  /// callbacks may do it.
   private mutating func endCalls(before event: Trace.Event) {
-    while let top, let last = top.end, last < event.time || last == event.time && TraceFile.isOfLoop(event.what) { end(last) }
+    while let top, let last = top.end, last < event.time || last == event.time && TraceFile.isOfLoop(event.what) {
+      end(last)
+    }
   }
   private static func isOfLoop(_ what: UInt8) -> Bool {
     switch what {

@@ -5,7 +5,8 @@ import CTreadleSystem
 package import TreadleBase
 import TreadleCore
 
-/// The trace that goes on, if any: one at a time. All of it lies in the page that is new in the child of a fork, guarded by its lock.
+/// The trace that goes on, if any: one at a time. All of it lies in the page that is new in the child of a fork,
+/// guarded by its lock.
 package enum TraceSession {
   private struct State {
     /// Where it goes; nil: there is none.
@@ -14,7 +15,9 @@ package enum TraceSession {
     var isWriting: Bool
   }
 
-  private static func withState<Result>(_ body: (UnsafeMutablePointer<State>) throws(Failure) -> Result) throws(Failure) -> Result {
+  private static func withState<Result>(_ body: (UnsafeMutablePointer<State>) throws(Failure) -> Result) throws(Failure)
+    -> Result
+  {
     let lock = Mutex.at(treadle_system_trace_lock())
     lock.pointee.lock(.process)
     defer { lock.pointee.unlock(.process) }
@@ -43,7 +46,9 @@ package enum TraceSession {
   package static func stop() throws(Failure) {
     try Runtime.start()
     let path = try withState { state throws(Failure) in
-      if treadle_system_watched() & UInt32(TREADLE_SYSTEM_TRACES) == 0 { throw Failure(Status.state, "trace", "was not started") }
+      if treadle_system_watched() & UInt32(TREADLE_SYSTEM_TRACES) == 0 {
+        throw Failure(Status.state, "trace", "was not started")
+      }
       treadle_system_watch_change(UInt32(TREADLE_SYSTEM_TRACES), 0)
       let path = state.pointee.path
       state.pointee.path = nil

@@ -6,13 +6,13 @@ import Synchronization
 import TreadleCore
 import TreadleBase
 
-/// Tells of a callback that runs for too long while it runs (RL-14): a thread, which is there only where it is asked for, looks at
-/// what the loops tell of their innermost callbacks (`LoopState.calledSince`). While messages are written it also looks at signals that
-/// have woken nobody (`Sleeplessness.swift`), from the first one until there is none.
+/// Tells of a callback that runs for too long while it runs (RL-14): a thread, which is there only where it is asked
+/// for, looks at what the loops tell of their innermost callbacks (`LoopState.calledSince`). While messages are written
+/// it also looks at signals that have woken nobody (`Sleeplessness.swift`), from the first one until there is none.
 ///
-/// It begins with the first callback that is timed, and ends when no loop has its thread any more, since a process lives as long
-/// as its last thread. Of the two that may meet then, each stores first and looks afterwards: a loop that its callback has begun,
-/// and then for the thread; the thread that it ends, and then for callbacks.
+/// It begins with the first callback that is timed, and ends when no loop has its thread any more, since a process
+/// lives as long as its last thread. Of the two that may meet then, each stores first and looks afterwards: a loop that
+/// its callback has begun, and then for the thread; the thread that it ends, and then for callbacks.
 enum Watchdog {
   private enum State {
     static let none: UInt32 = 0
@@ -35,7 +35,9 @@ enum Watchdog {
   /// A callback that is timed has begun.
   static func ensure() {
     if state.pointee.load(ordering: .sequentiallyConsistent) != State.none { return }
-    if !state.pointee.compareExchange(expected: State.none, desired: State.isThere, ordering: .sequentiallyConsistent).exchanged {
+    if !state.pointee.compareExchange(expected: State.none, desired: State.isThere, ordering: .sequentiallyConsistent)
+      .exchanged
+    {
       return
     }
     let result = treadle_system_helper_start({ _ in Watchdog.run() }, nil, stackSize)
@@ -57,9 +59,13 @@ enum Watchdog {
         continue
       }
       state.pointee.store(State.none, ordering: .sequentiallyConsistent)
-      if !isAnyTimed || !state.pointee.compareExchange(
-        expected: State.none, desired: State.isThere, ordering: .sequentiallyConsistent
-      ).exchanged { break }
+      if !isAnyTimed
+        || !state.pointee.compareExchange(
+          expected: State.none, desired: State.isThere, ordering: .sequentiallyConsistent
+        ).exchanged
+      {
+        break
+      }
     }
     return nil
   }
@@ -107,7 +113,8 @@ enum Watchdog {
     let thread = loop.threadID
     Log.tellStuck(loop, running, since: call.since)
     var frames: UnsafeRawPointer?
-    let count = Int(treadle_system_stack_of(thread, call.word, call.since, Clock.after(longestAnswer, from: Clock.now()), &frames))
+    let count = Int(
+      treadle_system_stack_of(thread, call.word, call.since, Clock.after(longestAnswer, from: Clock.now()), &frames))
     guard let frames, count > 0 else {
       if loop.isCalled(call) { Log.tellNoStack(thread) }
       return

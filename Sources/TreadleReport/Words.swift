@@ -50,7 +50,9 @@ extension FixedText {
     guard let name = place.function ?? place.file else { return }
     append(" (")
     // Of a file the last part of its path.
-    append(place.function != nil ? name : UnsafePointer(strrchr(name, 47).map { $0 + 1 } ?? UnsafeMutablePointer(mutating: name)))
+    append(
+      place.function != nil
+        ? name : UnsafePointer(strrchr(name, 47).map { $0 + 1 } ?? UnsafeMutablePointer(mutating: name)))
     if place.offset != 0 {
       append("+0x")
       append(hexadecimal: place.offset)

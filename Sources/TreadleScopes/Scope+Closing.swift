@@ -7,11 +7,11 @@ package import TreadleBase
 
 /// The end of a scope and of all that is in it.
 ///
-/// Any number of threads may take steps of it at once: each ends what it finds, and what has ended stays so. A step that finds
-/// nothing left closes the scope. Whoever waits takes another step when something has come to rest (`Rest`).
+/// Any number of threads may take steps of it at once: each ends what it finds, and what has ended stays so. A step
+/// that finds nothing left closes the scope. Whoever waits takes another step when something has come to rest (`Rest`).
 extension Scope {
-  /// Ends everything in the scope, and waits until nothing of it runs. False if something of it is on the calling thread's
-  /// stack: then it ends with that.
+  /// Ends everything in the scope, and waits until nothing of it runs. False if something of it is on the calling
+  /// thread's stack: then it ends with that.
   package func close(timeout: Int64) throws(Failure) -> Bool {
     let until = Clock.after(timeout, from: Clock.now())
     try awaitBeginning(timeout, until)
@@ -28,7 +28,8 @@ extension Scope {
       case .isBusy: break
       }
       if timeout <= 0 || Clock.now() >= until {
-        throw Failure(Status.timeout, "timeout_ns", "passed while members of the scope were in use: see treadle_scope_copy_holders")
+        throw Failure(
+          Status.timeout, "timeout_ns", "passed while members of the scope were in use: see treadle_scope_copy_holders")
       }
       try awaitRest(seen, until: until)
     }

@@ -5,8 +5,8 @@ import CTreadleSystem
 import TreadleCore
 import TreadleBase
 
-/// A step of a closing. Scopes lie inside of scopes as deep as clients nest them, so those that a step is inside of are on the heap,
-/// and on the stack only where there is no memory.
+/// A step of a closing. Scopes lie inside of scopes as deep as clients nest them, so those that a step is inside of are
+/// on the heap, and on the stack only where there is no memory.
 extension Scope {
   enum Found {
     case closed
@@ -14,11 +14,14 @@ extension Scope {
     case isBusy
   }
 
-  /// Ends what can be ended now. Not the first one of a closing only looks: it must not move what is looked at by those who wait.
+  /// Ends what can be ended now. Not the first one of a closing only looks: it must not move what is looked at by those
+  /// who wait.
   func step(isFirst: Bool, until: Int64) -> Found {
     var steps = Steps(here: Step(self, isFirst: isFirst, until: until))
     let found = withUnsafeMutablePointer(to: &steps) { steps in
-      ObjectCall.recorded(0, steps, { $0.assumingMemoryBound(to: Steps.self).pointee.abandon() }) { steps.pointee.take() }
+      ObjectCall.recorded(0, steps, { $0.assumingMemoryBound(to: Steps.self).pointee.abandon() }) {
+        steps.pointee.take()
+      }
     }
     steps.outer.free()
     return found
@@ -88,7 +91,8 @@ extension Scope {
       let scope = self.scope
       if let found = scope.foundByPhase { return found }
       if let guardian = scope.state.guardian {
-        // While something of it is on this stack, nothing else of it is told to end; that is, so that its return is seen.
+        // While something of it is on this stack, nothing else of it is told to end; that is, so that its return is
+        // seen.
         if scope.isHere {
           scope.endHere()
           return .isHere
@@ -100,8 +104,8 @@ extension Scope {
       return nil
     }
 
-    /// Ends the members up to the next one that is a scope, which is begun to be closed, and held. Nil behind the last. What was
-    /// made last ends first. What goes on still keeps nothing else from its end.
+    /// Ends the members up to the next one that is a scope, which is begun to be closed, and held. Nil behind the last.
+    /// What was made last ends first. What goes on still keeps nothing else from its end.
     mutating func goOn() -> Scope? {
       let scope = self.scope
       var serial = member?.serial ?? UInt64.max
@@ -166,8 +170,8 @@ extension Scope {
     var scope: Scope { Scope(UnsafeMutableRawPointer(address)) }
   }
 
-  /// Calls `body` with each member of the scope, and of those inside of it, the last made first, with the scope that it is in; until it
-  /// answers false, which is answered then.
+  /// Calls `body` with each member of the scope, and of those inside of it, the last made first, with the scope that it
+  /// is in; until it answers false, which is answered then.
   @discardableResult
   func forEachInside(_ body: (Scope, Member) -> Bool) -> Bool {
     var outer = Buffer<Level>()
@@ -184,7 +188,9 @@ extension Scope {
       }
       here.serial = member.serial
       goesOn = body(here.scope, member)
-      guard goesOn, Handle(bits: UInt(member.handle)).kind == .scope, let inner = try? Scope.hold(UInt(member.handle), "scope") else { continue }
+      guard goesOn, Handle(bits: UInt(member.handle)).kind == .scope,
+        let inner = try? Scope.hold(UInt(member.handle), "scope")
+      else { continue }
       if outer.append(here) {
         here = Level(address: inner.address)
       } else {
@@ -199,7 +205,8 @@ extension Scope {
     if isCallHere { return true }
     return !forEachInside { _, member in
       if ScopeMember(member.handle).isHere { return false }
-      guard Handle(bits: UInt(member.handle)).kind == .scope, let inner = try? Scope.hold(UInt(member.handle), "scope") else { return true }
+      guard Handle(bits: UInt(member.handle)).kind == .scope, let inner = try? Scope.hold(UInt(member.handle), "scope")
+      else { return true }
       defer { inner.letGo() }
       return !inner.isCallHere
     }
@@ -219,7 +226,9 @@ extension Scope {
   /// Ends what is on the calling thread's stack: it comes to rest when that returns.
   private func endHere() {
     forEachInside { scope, member in
-      if member.isTold || Handle(bits: UInt(member.handle)).kind == .scope || !ScopeMember(member.handle).isHere { return true }
+      if member.isTold || Handle(bits: UInt(member.handle)).kind == .scope || !ScopeMember(member.handle).isHere {
+        return true
+      }
       scope.markTold(member)
       _ = ScopeMember(member.handle).end()
       return true

@@ -6,8 +6,8 @@ import TreadleCore
 import TreadleCalls
 import TreadleBase
 
-/// Waiting for what goes on in a scope. One thing at a time: when it has come to rest, the next one is waited for. So a circle of
-/// waits is found when those outside of it have ended.
+/// Waiting for what goes on in a scope. One thing at a time: when it has come to rest, the next one is waited for. So a
+/// circle of waits is found when those outside of it have ended.
 extension Scope {
   /// Waits as `Rest.wait`. Refused where something in the scope waits for the calling thread.
   func awaitRest(_ seen: UInt32, until: Int64) throws(Failure) {
@@ -50,7 +50,8 @@ extension Scope {
       let target = RestTarget(UnsafeMutableRawPointer(address)) { memory, stack in
         guard let scope = UnsafeMutableRawPointer(bitPattern: memory).map({ Scope($0) }) else { return false }
         let stack = ThreadStack.at(stack)
-        return scope.isMaking(stack.scope) || stack.hasPost(of: scope) || stack.finishing != 0 && scope.isFinishing(on: stack.threadID)
+        return scope.isMaking(stack.scope) || stack.hasPost(of: scope)
+          || stack.finishing != 0 && scope.isFinishing(on: stack.threadID)
       }
       return Busy(target: target, scope: self)
     }
@@ -73,7 +74,8 @@ extension Scope {
       return inner.busyCall()
     case .closure: return (try? Closure.retained(handle.bits)).map { Busy(target: $0.restTarget, closure: $0) }
     case .host: return (try? Host(handle.bits, "host")).map { Busy(target: $0.restTarget) }
-    case .thread: return Busy(target: RestTarget(word: handle.bits) { thread, stack in ThreadStack.at(stack).thread == thread })
+    case .thread:
+      return Busy(target: RestTarget(word: handle.bits) { thread, stack in ThreadStack.at(stack).thread == thread })
     default: return Busy(target: RestTarget(handle: handle.bits))
     }
   }

@@ -23,7 +23,9 @@ package struct ScopeHolder {
   /// Calls `body` with each thing in the scope, and its label, which lives as long as the call.
   package static func forEach(in scope: Scope, _ body: (ScopeHolder, UnsafePointer<CChar>?) -> Void) {
     scope.forEachMaker { threadID in body(ScopeHolder(kind: ScopeWork.Sort.call, threadID: threadID, handle: 0), nil) }
-    forEachPost(of: scope) { threadID in body(ScopeHolder(kind: ScopeWork.Sort.post, threadID: threadID, handle: 0), nil) }
+    forEachPost(of: scope) { threadID in
+      body(ScopeHolder(kind: ScopeWork.Sort.post, threadID: threadID, handle: 0), nil)
+    }
     scope.forEachWork { work in
       body(ScopeHolder(kind: work.pointee.kind, threadID: ScopeWork.thread(of: work), handle: 0), nil)
       return true
@@ -37,7 +39,8 @@ package struct ScopeHolder {
     }
   }
 
-  /// Calls `body` for each post that is no work: those that loops call, with the thread's id, then those that wait, with 0.
+  /// Calls `body` for each post that is no work: those that loops call, with the thread's id, then those that wait,
+  /// with 0.
   private static func forEachPost(of scope: Scope, _ body: (Int32) -> Void) {
     var waitingCount = 0
     scope.forEachCalledPosts { threadID, left in
@@ -50,8 +53,9 @@ package struct ScopeHolder {
     for _ in 0..<waitingCount { body(0) }
   }
 
-  /// Calls `name` with the name of a thread that is inside of something, and `callback` with the label of the item whose callback
-  /// it runs: texts that live as long as the calls, which may be left out. No lock of ours is held by the caller.
+  /// Calls `name` with the name of a thread that is inside of something, and `callback` with the label of the item
+  /// whose callback it runs: texts that live as long as the calls, which may be left out. No lock of ours is held by
+  /// the caller.
   package static func tellThread(
     _ id: Int32, name: (UnsafePointer<CChar>) -> Void, callback: (UnsafePointer<CChar>) -> Void
   ) {

@@ -11,8 +11,8 @@ struct ScopeMember {
 
   init(_ bits: UInt64) { handle = Handle(bits: UInt(bits)) }
 
-  /// Ends it as far as that can be done without waiting, and takes all references of clients from it: its handle is stale when
-  /// nothing of ours refers to it any more. Closed: that is so.
+  /// Ends it as far as that can be done without waiting, and takes all references of clients from it: its handle is
+  /// stale when nothing of ours refers to it any more. Closed: that is so.
   func end() -> Scope.Found {
     guard let kind = handle.kind else { return .closed }
     if Slab(kind).find(handle) == nil { return whatIsEnding(kind) }
@@ -51,8 +51,8 @@ struct ScopeMember {
     }
   }
 
-  /// Whether something of it is on the calling thread's stack. A look that holds nothing: who waits until nothing is held must
-  /// not be woken by it. What is on the stack lives; of anything else only the place is compared.
+  /// Whether something of it is on the calling thread's stack. A look that holds nothing: who waits until nothing is
+  /// held must not be woken by it. What is on the stack lives; of anything else only the place is compared.
   var isHere: Bool {
     if ObjectCall.isHere(handle.bits) { return true }
     guard let kind = handle.kind, Slab(kind).find(handle) != nil else { return false }
@@ -89,8 +89,8 @@ struct ScopeMember {
     } catch { return host.isOnThisThread ? .isHere : .isBusy }
   }
 
-  /// A scope that is to be ended step by step, held: its closing has begun. Nil for anything else, and for one that may not begin now.
-  /// One that a thread has entered still is closed as well: that thread leaves a closed scope.
+  /// A scope that is to be ended step by step, held: its closing has begun. Nil for anything else, and for one that may
+  /// not begin now. One that a thread has entered still is closed as well: that thread leaves a closed scope.
   func beginScope() -> Scope? {
     guard handle.kind == .scope, let scope = try? Scope.hold(handle.bits, "scope") else { return nil }
     if scope.isClosing { return scope }

@@ -8,7 +8,8 @@ struct CallSignature: Sendable {
   let encoding: String
   let resultSize: Int
 
-  /// - Throws: `TreadleError` of the code `.signature` for an encoding that is malformed, or of another size than its type.
+  /// - Throws: `TreadleError` of the code `.signature` for an encoding that is malformed, or of another size than its
+  ///   type.
   init<each Argument: RunLoopArgument>(
     result: (encoding: String, size: Int), _ arguments: repeat (each Argument).Type
   ) throws(TreadleError) {
@@ -22,7 +23,9 @@ struct CallSignature: Sendable {
     try check(encoding.withCString { treadle_signature_parse($0, &signature) })
     var count = 0
     try check(treadle_signature_get_argument_count(signature, &count))
-    if count != sizes.count { throw TreadleError(.signature, "“\(encoding)” has \(count) arguments, and \(sizes.count) were given") }
+    if count != sizes.count {
+      throw TreadleError(.signature, "“\(encoding)” has \(count) arguments, and \(sizes.count) were given")
+    }
     for (index, size) in zip(Int32(-1)..., [result.size] + sizes) {
       var inC = 0, alignment = 0
       try check(treadle_signature_get_layout(signature, index, &inC, &alignment))
@@ -51,7 +54,8 @@ struct CallArguments {
 
   /// The value whose bits are zeros.
   static func zero<Value: RunLoopValue>(_ type: Value.Type) -> Value {
-    withUnsafeTemporaryAllocation(byteCount: MemoryLayout<Value>.size, alignment: MemoryLayout<Value>.alignment) { bytes in
+    withUnsafeTemporaryAllocation(byteCount: MemoryLayout<Value>.size, alignment: MemoryLayout<Value>.alignment) {
+      bytes in
       bytes.initializeMemory(as: UInt8.self, repeating: 0)
       return bytes.loadUnaligned(as: type)
     }

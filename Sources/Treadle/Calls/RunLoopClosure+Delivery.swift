@@ -14,8 +14,8 @@ public enum RunLoopWait: UInt32, Sendable {
 }
 
 extension RunLoopMode {
-  /// The mode in which a loop runs while its thread waits with `RunLoopWait.running`. Calls that name no modes are delivered in
-  /// the common modes and in this one. Since 1.0.
+  /// The mode in which a loop runs while its thread waits with `RunLoopWait.running`. Calls that name no modes are
+  /// delivered in the common modes and in this one. Since 1.0.
   public static let call = RunLoopMode(TREADLE_CALL_MODE)
 }
 
@@ -65,18 +65,20 @@ extension RunLoopClosure {
     /// On the calling thread, at once. Since 1.0.
     public static let inline = Delivery()
 
-    /// On a loop's thread, in a pass of one of the modes, in its turn among what that is to perform (PERF-1 to PERF-6). A caller
-    /// that waits on that thread itself has the body called directly (PERF-2).
+    /// On a loop's thread, in a pass of one of the modes, in its turn among what that is to perform (PERF-1 to PERF-6).
+    /// A caller that waits on that thread itself has the body called directly (PERF-2).
     /// - Parameters:
     ///   - loop: also one whose thread has not started.
     ///   - wait: `.none` gives the caller the default result at once.
     ///   - modes: nil: the common modes, and `.call`.
-    ///   - timeout: how long a caller waits, for room and for the result; nil for ever. Then it gets the default result.
+    ///   - timeout: how long a caller waits, for room and for the result; nil for ever. Then it gets the default
+    ///     result.
     ///   - limit: how many calls may wait for the loop, up to 1,048,576; nil: 1,024.
     ///   - whenFull: what becomes of further ones.
     /// Since 1.0.
     public static func carried(
-      to loop: RunLoop, wait: RunLoopWait = .blocked, in modes: [RunLoopMode]? = nil, timeout: Duration? = nil, limit: Int? = nil,
+      to loop: RunLoop, wait: RunLoopWait = .blocked, in modes: [RunLoopMode]? = nil, timeout: Duration? = nil,
+      limit: Int? = nil,
       whenFull: WhenFull = .wait
     ) -> Delivery {
       var delivery = Delivery()
@@ -90,7 +92,9 @@ extension RunLoopClosure {
     }
 
     /// In words. Since 1.0.
-    public var description: String { loop == nil ? "inline" : "carried to a loop, wait: \(wait), when full: \(whenFull)" }
+    public var description: String {
+      loop == nil ? "inline" : "carried to a loop, wait: \(wait), when full: \(whenFull)"
+    }
 
     /// Fills in what has no pointers.
     func fill(_ config: inout treadle_closure_config) throws(TreadleError) -> Int64 {

@@ -3,10 +3,10 @@
 
 import CTreadle
 
-/// A C function pointer, created at run time, with a body of Swift behind it: for libraries whose callbacks have no info
-/// parameter. Any thread may call it, but no signal handler. When the last reference to this object is released it is invalidated.
-/// The pointer may still be called and returns the default result, until, much later, a new closure reuses it (with
-/// `Options.keepsCode`: never). The types of the arguments and the result are the body's:
+/// A C function pointer, created at run time, with a body of Swift behind it: for libraries whose callbacks have no
+/// info parameter. Any thread may call it, but no signal handler. When the last reference to this object is released it
+/// is invalidated. The pointer may still be called and returns the default result, until, much later, a new closure
+/// reuses it (with `Options.keepsCode`: never). The types of the arguments and the result are the body's:
 ///
 ///     let compare = try RunLoopClosure { (left: UnsafeRawPointer?, right: UnsafeRawPointer?) -> Int32 in … }
 ///
@@ -27,22 +27,25 @@ public final class RunLoopClosure: Sendable {
   ///   - defaultResult: what a caller gets whose call is not handled; nil: zeros.
   ///   - options: where the function pointer comes from, and what becomes of it.
   ///   - scope: the closure's scope; nil: the scope that the thread has entered.
-  ///   - body: called for each call. An error that it throws is passed to the last-resort handler (THR-19), and the caller gets the
-  ///     default result. Released when the closure is over and no call runs or waits.
-  /// - Throws: `TreadleError` for a type whose encoding is wrong, or a delivery whose options do not fit together, when the pool of
-  ///   function pointers is exhausted, when the scope is closed, or when out of memory. If the loop's thread has ended, there is no
-  ///   error: callers get the default result. Since 1.0.
+  ///   - body: called for each call. An error that it throws is passed to the last-resort handler (THR-19), and the
+  ///     caller gets the default result. Released when the closure is over and no call runs or waits.
+  /// - Throws: `TreadleError` for a type whose encoding is wrong, or a delivery whose options do not fit together, when
+  ///   the pool of function pointers is exhausted, when the scope is closed, or when out of memory. If the loop's
+  ///   thread has ended, there is no error: callers get the default result. Since 1.0.
   public init<each Argument: RunLoopValue, Result: RunLoopValue>(
-    _ delivery: Delivery = .inline, default defaultResult: Result? = nil, options: Options = [], scope: RunLoopScope? = nil,
+    _ delivery: Delivery = .inline, default defaultResult: Result? = nil, options: Options = [],
+    scope: RunLoopScope? = nil,
     _ body: @escaping @Sendable (repeat each Argument) throws -> Result
   ) throws(TreadleError) {
-    let signature = try CallSignature(result: (Result.typeEncoding, MemoryLayout<Result>.size), repeat (each Argument).self)
+    let signature = try CallSignature(
+      result: (Result.typeEncoding, MemoryLayout<Result>.size), repeat (each Argument).self)
     let handle: Handle = { call in
       var arguments = CallArguments(call)
       let result = try body(repeat arguments.next((each Argument).self))
       call.result?.storeBytes(of: result, as: Result.self)
     }
-    reference = try withUnsafeBytes(of: defaultResult ?? CallArguments.zero(Result.self)) { bytes throws(TreadleError) in
+    reference = try withUnsafeBytes(of: defaultResult ?? CallArguments.zero(Result.self)) {
+      bytes throws(TreadleError) in
       try RunLoopClosure.make(signature, handle, delivery, bytes, options, scope)
     }
     self.signature = signature.encoding
@@ -71,7 +74,8 @@ public final class RunLoopClosure: Sendable {
   }
 
   private static func make(
-    _ signature: CallSignature, _ handle: @escaping Handle, _ delivery: Delivery, _ defaultResult: UnsafeRawBufferPointer?,
+    _ signature: CallSignature, _ handle: @escaping Handle, _ delivery: Delivery,
+    _ defaultResult: UnsafeRawBufferPointer?,
     _ options: Options, _ scope: RunLoopScope?
   ) throws(TreadleError) -> Reference {
     var config = treadle_closure_config()
@@ -122,13 +126,15 @@ public final class RunLoopClosure: Sendable {
   /// True until the closure is invalidated (OBJ-5). Any thread. Since 1.0.
   public var isValid: Bool { treadle_is_valid(reference.object) }
 
-  /// Ends the closure: calls that begin from now on get the default result; they are counted, and the first is reported to
-  /// the last-resort handler. Calls that have begun are handled (OBJ-5). Any thread. Since 1.0.
+  /// Ends the closure: calls that begin from now on get the default result; they are counted, and the first is reported
+  /// to the last-resort handler. Calls that have begun are handled (OBJ-5). Any thread. Since 1.0.
   public func invalidate() { _ = treadle_invalidate(reference.object) }
 
   /// Ends the closure, and waits until no call is left. Any thread; from its own body it is invalidated only.
   /// - Parameter timeout: nil waits for ever, zero or less does not wait.
-  /// - Throws: `TreadleError` when the timeout passes, with the end begun; when a call waits for the calling thread's loop.
-  ///   Since 1.0.
-  public func close(timeout: Duration? = nil) throws(TreadleError) { try check(treadle_close(reference.object, timeout.limit)) }
+  /// - Throws: `TreadleError` when the timeout passes, with the end begun; when a call waits for the calling thread's
+  ///   loop. Since 1.0.
+  public func close(timeout: Duration? = nil) throws(TreadleError) {
+    try check(treadle_close(reference.object, timeout.limit))
+  }
 }

@@ -24,7 +24,8 @@ public struct RunLoopFunction: Hashable, Sendable, CustomStringConvertible {
   }
 
   /// The function of a pointer of C: of a `@convention(c)` function, or a raw or opaque pointer. Any thread.
-  /// - Throws: `TreadleError` for a type that is no such pointer, as the one of Swift's own functions is none, and for NULL. Since 1.0.
+  /// - Throws: `TreadleError` for a type that is no such pointer, as the one of Swift's own functions is none, and for
+  ///   NULL. Since 1.0.
   @unsafe public init<Pointer>(_ pointer: Pointer) throws(TreadleError) {
     guard MemoryLayout<Pointer>.size == MemoryLayout<UInt>.size else {
       throw TreadleError(.argument, "\(Pointer.self) is no pointer of C")
@@ -39,8 +40,9 @@ public struct RunLoopFunction: Hashable, Sendable, CustomStringConvertible {
     self.closure = closure
   }
 
-  /// The pointer for C, of a type that the compiler cannot check: a `@convention(c)` function, or a raw or opaque pointer. Keep a
-  /// closure as long as its pointer is called: afterwards the pointer returns the default result, see `RunLoopClosure`. Any thread.
+  /// The pointer for C, of a type that the compiler cannot check: a `@convention(c)` function, or a raw or opaque
+  /// pointer. Keep a closure as long as its pointer is called: afterwards the pointer returns the default result, see
+  /// `RunLoopClosure`. Any thread.
   /// - Throws: `TreadleError` for a type that is no such pointer. Since 1.0.
   @unsafe public func pointer<Pointer>(as type: Pointer.Type) throws(TreadleError) -> Pointer {
     guard MemoryLayout<Pointer>.size == MemoryLayout<UInt>.size else {
@@ -52,7 +54,9 @@ public struct RunLoopFunction: Hashable, Sendable, CustomStringConvertible {
   /// Calls `body` with the pointer for C; a closure lives meanwhile. Any thread.
   /// - Returns: what the body returns.
   /// - Throws: the body's own error; as `pointer`. Since 1.0.
-  @unsafe public func withPointer<Pointer, Result>(as type: Pointer.Type, _ body: (Pointer) throws -> Result) throws -> Result {
+  @unsafe public func withPointer<Pointer, Result>(as type: Pointer.Type, _ body: (Pointer) throws -> Result) throws
+    -> Result
+  {
     try withExtendedLifetime(self) { try body(try pointer(as: type)) }
   }
 

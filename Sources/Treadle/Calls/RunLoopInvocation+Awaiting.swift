@@ -12,8 +12,8 @@ private final class AwaitedInvocation: @unchecked Sendable {
   private let isCancelled = Atomic<Bool>(false)
   /// Whether the task was cancelled. Stored before the call is taken back.
   var isTaskCancelled: Bool { isCancelled.load(ordering: .sequentiallyConsistent) }
-  /// Of the two that a call has which is over without its completion: it was accepted, and the completion was given back. One
-  /// that is refused gives it back as well.
+  /// Of the two that a call has which is over without its completion: it was accepted, and the completion was given
+  /// back. One that is refused gives it back as well.
   private let sides = Atomic<Int>(0)
   /// Written before `waiting`; then of whoever ends that.
   private var continuation: UnsafeContinuation<Void, any Error>?
@@ -55,18 +55,18 @@ private final class AwaitedInvocation: @unchecked Sendable {
 }
 
 extension RunLoopInvocation {
-  /// Has the loop's thread call the function, and waits for that without holding the caller's thread: in a pass of one of the
-  /// modes, in its turn among what the thread is to perform (PERF-1 to PERF-6), also where the task is on that thread. The task
-  /// goes on in the pass after the call, and so it does when other code has cancelled the call, or its scope: the loop tells, or
-  /// the end of its thread. While the loop is not run, the call waits.
+  /// Has the loop's thread call the function, and waits for that without holding the caller's thread: in a pass of one
+  /// of the modes, in its turn among what the thread is to perform (PERF-1 to PERF-6), also where the task is on that
+  /// thread. The task goes on in the pass after the call, and so it does when other code has cancelled the call, or its
+  /// scope: the loop tells, or the end of its thread. While the loop is not run, the call waits.
   ///
   /// Cancelling the task takes the call back, where it has not begun; later it has no effect. Any thread.
   /// - Parameters:
   ///   - loop: where the function is called.
   ///   - modes: nil: the common modes, and `.call`.
   /// - Returns: what the function returned.
-  /// - Throws: `CancellationError`; `TreadleError` as `performAndWait`: `.closed` when the loop's thread has finished, or ends before
-  ///   it has called (PERF-9), and with the scope. Since 1.0.
+  /// - Throws: `CancellationError`; `TreadleError` as `performAndWait`: `.closed` when the loop's thread has finished,
+  ///   or ends before it has called (PERF-9), and with the scope. Since 1.0.
   @discardableResult
   public nonisolated(nonsending) func perform(on loop: RunLoop, in modes: [RunLoopMode]? = nil) async throws -> Result {
     let awaited = AwaitedInvocation()
@@ -116,7 +116,8 @@ extension RunLoopInvocation {
     // The completion may come before whoever has cancelled the task has said so itself.
     case .cancelled where awaited.isTaskCancelled: .failure(CancellationError())
     case .cancelled: .failure(TreadleError(.cancelled, "the call was cancelled"))
-    default: .failure(TreadleError(.closed, "the loop's thread, or the scope, has ended before the function was called"))
+    default:
+      .failure(TreadleError(.closed, "the loop's thread, or the scope, has ended before the function was called"))
     }
   }
 }

@@ -3,13 +3,14 @@
 
 import CTreadle
 
-/// A call of a C function, known by its address or its name alone, on the thread of a run loop, whose result comes back.
+/// A call of a C function, known by its address or its name alone, on the thread of a run loop, whose result comes
+/// back.
 ///
 ///     let call = unsafe try RunLoopInvocation(of: RunLoopFunction(named: "labs"), with: -3, returning: Int.self)
 ///     print(try await call.perform(on: loop))
 ///
-/// For a function that the compiler knows, `RunLoop.perform` does with less. May be performed again when a call is over, by one
-/// thread or task at a time. Since 1.0.
+/// For a function that the compiler knows, `RunLoop.perform` does with less. May be performed again when a call is
+/// over, by one thread or task at a time. Since 1.0.
 public final class RunLoopInvocation<Result>: Sendable {
   private let reference: Reference
   private let function: RunLoopFunction
@@ -19,15 +20,19 @@ public final class RunLoopInvocation<Result>: Sendable {
 
   var handle: OpaquePointer { reference.handle }
 
-  /// Creates a call of a function with a result. The compiler cannot check that the function is of this type. Any thread.
+  /// Creates a call of a function with a result. The compiler cannot check that the function is of this type. Any
+  /// thread.
   /// - Parameters:
   ///   - function: the function; a closure is kept.
-  ///   - arguments: copied now, strings too; what other pointers point to is the caller's to keep until the call is over.
+  ///   - arguments: copied now, strings too; what other pointers point to is the caller's to keep until the call is
+  ///     over.
   ///   - type: what the function returns.
   ///   - scope: what the call belongs to; nil: the scope that the thread has entered.
-  /// - Throws: `TreadleError` for a type whose encoding is wrong, when the scope is closed, or when out of memory. Since 1.0.
+  /// - Throws: `TreadleError` for a type whose encoding is wrong, when the scope is closed, or when out of memory.
+  ///   Since 1.0.
   @unsafe public init<each Argument: RunLoopArgument>(
-    of function: RunLoopFunction, with arguments: repeat each Argument, returning type: Result.Type, scope: RunLoopScope? = nil
+    of function: RunLoopFunction, with arguments: repeat each Argument, returning type: Result.Type,
+    scope: RunLoopScope? = nil
   ) throws(TreadleError) where Result: RunLoopValue {
     let signature = try CallSignature(
       result: (Result.typeEncoding, MemoryLayout<Result>.size), repeat Swift.type(of: each arguments))
@@ -42,10 +47,12 @@ public final class RunLoopInvocation<Result>: Sendable {
     try set(repeat each arguments)
   }
 
-  /// Creates a call of a function without a result. The compiler cannot check that the function is of this type. Any thread.
+  /// Creates a call of a function without a result. The compiler cannot check that the function is of this type. Any
+  /// thread.
   /// - Parameters:
   ///   - function: the function; a closure is kept.
-  ///   - arguments: copied now, strings too; what other pointers point to is the caller's to keep until the call is over.
+  ///   - arguments: copied now, strings too; what other pointers point to is the caller's to keep until the call is
+  ///     over.
   ///   - scope: what the call belongs to; nil: the scope that the thread has entered.
   /// - Throws: as above. Since 1.0.
   @unsafe public init<each Argument: RunLoopArgument>(
@@ -68,8 +75,8 @@ public final class RunLoopInvocation<Result>: Sendable {
   }
 
   /// Sets an argument for the next call, of the type that it was made with; copied now, a string too. Any thread.
-  /// - Throws: `TreadleError` for an index that does not exist, or an argument of another size; while a call is queued or
-  ///   runs; when out of memory. Since 1.0.
+  /// - Throws: `TreadleError` for an index that does not exist, or an argument of another size; while a call is queued
+  ///   or runs; when out of memory. Since 1.0.
   @unsafe public func setArgument<Argument: RunLoopArgument>(_ argument: Argument, at index: Int) throws(TreadleError) {
     guard index >= 0 else { throw TreadleError(.range, "there is no argument \(index)") }
     func set<Value>(_ value: Value) -> treadle_status {
@@ -84,18 +91,20 @@ public final class RunLoopInvocation<Result>: Sendable {
 
   // MARK: Performing
 
-  /// Has the loop's thread call the function, and returns when it has. Done directly on that thread itself (PERF-2); otherwise in
-  /// a pass of one of the modes, in its turn among what the thread is to perform (PERF-1 to PERF-6). Any thread.
+  /// Has the loop's thread call the function, and returns when it has. Done directly on that thread itself (PERF-2);
+  /// otherwise in a pass of one of the modes, in its turn among what the thread is to perform (PERF-1 to PERF-6). Any
+  /// thread.
   /// - Parameters:
   ///   - loop: where the function is called; nil: on the calling thread.
   ///   - modes: nil: the common modes, and `.call`.
-  ///   - timeout: nil waits for ever; zero or less does not wait. A call that has not begun then is cancelled; one that runs
-  ///     goes on.
+  ///   - timeout: nil waits for ever; zero or less does not wait. A call that has not begun then is cancelled; one that
+  ///     runs goes on.
   ///   - runsOwnLoop: whether the calling thread's loop runs in the mode `.call` meanwhile.
   /// - Returns: what the function returned.
-  /// - Throws: `TreadleError` of the code `.timeout`; `.cancelled` when the call was cancelled; `.closed` when the loop's
-  ///   thread has finished, or ends before it has called, and after `RunLoop.shutDown`; `.deadlock` when it waits for the caller;
-  ///   `.state` while another call is queued or runs; `.argument` for an empty list of modes. Since 1.0.
+  /// - Throws: `TreadleError` of the code `.timeout`; `.cancelled` when the call was cancelled; `.closed` when the
+  ///   loop's thread has finished, or ends before it has called, and after `RunLoop.shutDown`; `.deadlock` when it
+  ///   waits for the caller; `.state` while another call is queued or runs; `.argument` for an empty list of modes.
+  ///   Since 1.0.
   @discardableResult
   public func performAndWait(
     on loop: RunLoop? = nil, in modes: [RunLoopMode]? = nil, timeout: Duration? = nil, runsOwnLoop: Bool = false
@@ -142,8 +151,8 @@ public final class RunLoopInvocation<Result>: Sendable {
     get throws(TreadleError) { try read(handle) }
   }
 
-  /// errno as the last call's function left it (PERF-7). After `performAndWait` the calling thread has it, too; behind an `await`
-  /// the task may be on another thread. Any thread.
+  /// errno as the last call's function left it (PERF-7). After `performAndWait` the calling thread has it, too; behind
+  /// an `await` the task may be on another thread. Any thread.
   /// - Throws: as `result`. Since 1.0.
   public var errno: Int32 {
     get throws(TreadleError) {

@@ -3,15 +3,16 @@
 
 import CTreadle
 
-/// An argument for a C function whose type is known only at run time: numbers, `Bool`, pointers, and strings. Since 1.0.
+/// An argument for a C function whose type is known only at run time: numbers, `Bool`, pointers, and strings. Since
+/// 1.0.
 public protocol RunLoopArgument: SendableMetatype {
-  /// The type's code in the notation of signatures, which `treadle_signature_parse` describes. Of the type's own size: what
-  /// is not is refused where it is used. Since 1.0.
+  /// The type's code in the notation of signatures, which `treadle_signature_parse` describes. Of the type's own size:
+  /// what is not is refused where it is used. Since 1.0.
   static var typeEncoding: String { get }
 }
 
-/// A value that may also come from C, as a closure's argument or a function's result: any bits of the size are a value, zeros too. So a
-/// pointer is optional. A struct of C's may conform:
+/// A value that may also come from C, as a closure's argument or a function's result: any bits of the size are a value,
+/// zeros too. So a pointer is optional. A struct of C's may conform:
 ///
 ///     extension Point: RunLoopValue { public static var typeEncoding: String { "{Point=dd}" } }
 ///

@@ -4,8 +4,8 @@
 import CTreadle
 import Synchronization
 
-/// Runs actors and tasks on a run loop: an actor whose `unownedExecutor` it is lives on the loop's thread, and so does a task
-/// that prefers it.
+/// Runs actors and tasks on a run loop: an actor whose `unownedExecutor` it is lives on the loop's thread, and so does
+/// a task that prefers it.
 ///
 ///     actor Store {
 ///       private let executor: LoopExecutor
@@ -14,14 +14,14 @@ import Synchronization
 ///     }
 ///
 /// Jobs are posted to the loop: they run in passes of its modes, in the order in which they were queued, whatever their
-/// priority (BLK-3), those that a job queues in a later drain (BLK-5). They do not count as handled sources (BLK-7). While
-/// the loop is not run they wait. A job that runs the loop itself, in a nested run, holds up all others of the loop; inside of
-/// other callbacks a nested run serves them, so do not run the loop inside of an `assumeIsolated`.
+/// priority (BLK-3), those that a job queues in a later drain (BLK-5). They do not count as handled sources (BLK-7).
+/// While the loop is not run they wait. A job that runs the loop itself, in a nested run, holds up all others of the
+/// loop; inside of other callbacks a nested run serves them, so do not run the loop inside of an `assumeIsolated`.
 ///
-/// **When the loop's thread ends**, or has ended, jobs cannot be dropped: their waiters would wait for ever. They run to
-/// their end elsewhere, on the threads of Swift's own pool, still one at a time and in order. So isolation is kept, but code of
-/// an actor that counts on the thread itself must ask whether it is still there: `RunLoop.isCurrent` is false then,
-/// `RunLoop.perform` throws `TreadleError` of the code `.closed`, and so does `post`. Since 1.0.
+/// **When the loop's thread ends**, or has ended, jobs cannot be dropped: their waiters would wait for ever. They run
+/// to their end elsewhere, on the threads of Swift's own pool, still one at a time and in order. So isolation is kept,
+/// but code of an actor that counts on the thread itself must ask whether it is still there: `RunLoop.isCurrent` is
+/// false then, `RunLoop.perform` throws `TreadleError` of the code `.closed`, and so does `post`. Since 1.0.
 public final class LoopExecutor: SerialExecutor, TaskExecutor, @unchecked Sendable {
   /// How the post of this turn has ended.
   private enum Turn {
@@ -39,8 +39,8 @@ public final class LoopExecutor: SerialExecutor, TaskExecutor, @unchecked Sendab
   /// Touched only by whoever has the queue's turn: the one post that is under way, then its fn, then its destroy.
   private var turn = Turn.waiting
 
-  /// An executor that runs its jobs in some modes of a loop. Jobs of all executors of one loop exclude each other, whatever
-  /// their modes; those of one executor keep their order. Any thread.
+  /// An executor that runs its jobs in some modes of a loop. Jobs of all executors of one loop exclude each other,
+  /// whatever their modes; those of one executor keep their order. Any thread.
   /// - Parameters:
   ///   - loop: also one whose thread has not started yet, or is gone.
   ///   - modes: nil, or an empty list: the common modes.
@@ -69,7 +69,8 @@ public final class LoopExecutor: SerialExecutor, TaskExecutor, @unchecked Sendab
   /// Ends the process with a message unless `isIsolatingCurrentContext`. Any thread. Since 1.0.
   public func checkIsolated() { precondition(lane.isCurrent, "this is not the thread of the executor's run loop") }
 
-  /// The executor for an actor's `unownedExecutor`. The actor keeps this object: nothing else does. Any thread. Since 1.0.
+  /// The executor for an actor's `unownedExecutor`. The actor keeps this object: nothing else does. Any thread. Since
+  /// 1.0.
   public func asUnownedSerialExecutor() -> UnownedSerialExecutor { UnownedSerialExecutor(complexEquality: self) }
 
   // MARK: Turns
@@ -115,7 +116,8 @@ public final class LoopExecutor: SerialExecutor, TaskExecutor, @unchecked Sendab
     switch ended {
     case .ran: if !queue.endTurn() { post() }
     case .held: return
-    // By the end of the loop's thread, or by a scope that the poster had entered. That is asked from a thread which is neither.
+    // By the end of the loop's thread, or by a scope that the poster had entered. That is asked from a thread which is
+    // neither.
     case .waiting: Task.detached { self.postAgain() }
     }
   }
@@ -145,8 +147,8 @@ extension LoopExecutor: CustomStringConvertible {
 }
 
 extension RunLoop {
-  /// The executor that runs actors and tasks on this loop, in its common modes: one object as long as this one lives, which keeps
-  /// it. Any thread.
+  /// The executor that runs actors and tasks on this loop, in its common modes: one object as long as this one lives,
+  /// which keeps it. Any thread.
   /// - Throws: `TreadleError` when out of memory, or in the child of a fork. Since 1.0.
   public var executor: LoopExecutor {
     get throws(TreadleError) {

@@ -4,16 +4,18 @@
 import CTreadle
 import Synchronization
 
-/// What all executors of one loop share: whether a job runs, and what becomes of the jobs when the loop's thread is gone.
+/// What all executors of one loop share: whether a job runs, and what becomes of the jobs when the loop's thread is
+/// gone.
 ///
-/// The invariant: at most one job of a lane runs at a time, and it runs on the loop's thread until the loop refuses a post for
-/// good, and only in the lane's one task after that.
+/// The invariant: at most one job of a lane runs at a time, and it runs on the loop's thread until the loop refuses a
+/// post for good, and only in the lane's one task after that.
 final class LoopLane: @unchecked Sendable {
   /// An object of the lane's own: that of a client may keep an executor, which keeps the lane.
   let loop: RunLoop
   /// Whether a job runs on the loop's thread. Touched on that thread alone.
   var isBusy = false
-  /// Executors that have the turn, and wait for the end of a job that runs the loop itself. Touched on the loop's thread alone.
+  /// Executors that have the turn, and wait for the end of a job that runs the loop itself. Touched on the loop's
+  /// thread alone.
   var held: [LoopExecutor] = []
   /// Once true, never false again: the loop takes no posts any more, and no job runs on its thread.
   private let isGone = Atomic<Bool>(false)
@@ -39,7 +41,8 @@ final class LoopLane: @unchecked Sendable {
     }
   }
 
-  /// One user less. The last one's lane is forgotten: it has no jobs, since whoever has to run them refers to their executor.
+  /// One user less. The last one's lane is forgotten: it has no jobs, since whoever has to run them refers to their
+  /// executor.
   func leave() {
     LoopLane.lanes.withLock { lanes in
       users &-= 1

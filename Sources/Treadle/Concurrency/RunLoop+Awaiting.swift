@@ -24,8 +24,8 @@ private class AwaitedCall: @unchecked Sendable {
     phase.compareExchange(expected: old, desired: new, ordering: .acquiringAndReleasing).exchanged
   }
 
-  /// What the body has written is visible from here on, to the thread sanitizer too: it does not see the runtime's own order
-  /// where the task is resumed before it is suspended.
+  /// What the body has written is visible from here on, to the thread sanitizer too: it does not see the runtime's own
+  /// order where the task is resumed before it is suspended.
   fileprivate final func showsBody() { _ = phase.load(ordering: .acquiring) }
 
   /// On the loop's thread.
@@ -92,18 +92,19 @@ private final class AwaitedBody<Value: Sendable>: AwaitedCall, @unchecked Sendab
 }
 
 extension RunLoop {
-  /// Has the loop's thread call a body in a pass of one of the modes, and waits for that without holding the caller's thread:
-  /// queued like a post, in order, with a wake (BLK-1 to BLK-5). On the loop's own thread it goes through the queue as well, and
-  /// is not called before the next drain. For the loop of a `RunLoopThread`: `try await thread.loop.perform { … }`.
+  /// Has the loop's thread call a body in a pass of one of the modes, and waits for that without holding the caller's
+  /// thread: queued like a post, in order, with a wake (BLK-1 to BLK-5). On the loop's own thread it goes through the
+  /// queue as well, and is not called before the next drain. For the loop of a `RunLoopThread`: `try await
+  /// thread.loop.perform { … }`.
   ///
-  /// Cancelling the task takes the body out of the queue, where it has not begun; later it has no effect. While no thread runs the
-  /// loop the body waits. Any thread.
+  /// Cancelling the task takes the body out of the queue, where it has not begun; later it has no effect. While no
+  /// thread runs the loop the body waits. Any thread.
   /// - Parameters:
   ///   - modes: nil, or an empty list: the common modes.
   ///   - body: released when it was called, or never will be.
   /// - Returns: what the body returns.
-  /// - Throws: the body's own error; `CancellationError`; `TreadleError` of the code `.closed` when the loop's thread has ended, or
-  ///   ends before it has called the body (RL-8), and when memory is out. Since 1.0.
+  /// - Throws: the body's own error; `CancellationError`; `TreadleError` of the code `.closed` when the loop's thread
+  ///   has ended, or ends before it has called the body (RL-8), and when memory is out. Since 1.0.
   @discardableResult
   public nonisolated(nonsending) func perform<Value: Sendable>(
     in modes: [RunLoopMode]? = nil, _ body: @escaping @Sendable () throws -> Value

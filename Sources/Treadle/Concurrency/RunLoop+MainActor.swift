@@ -7,7 +7,8 @@ import CTreadle
 @_silgen_name("dlsym")
 private func symbol(_ library: UnsafeMutableRawPointer?, _ name: UnsafePointer<CChar>) -> UnsafeMutableRawPointer?
 
-/// What libdispatch has for run loops of others. It is looked up, so that nothing needs the library but who asks for this.
+/// What libdispatch has for run loops of others. It is looked up, so that nothing needs the library but who asks for
+/// this.
 private final class MainQueue: @unchecked Sendable {
   private typealias Handle = @convention(c) () -> Int32
   private typealias Serve = @convention(c) (UnsafeMutableRawPointer?) -> Void
@@ -22,7 +23,8 @@ private final class MainQueue: @unchecked Sendable {
   static let shared = Result<MainQueue, TreadleError> { () throws(TreadleError) in try MainQueue() }
 
   private init() throws(TreadleError) {
-    guard let handle = symbol(nil, "_dispatch_get_main_queue_handle_4CF"), let serve = symbol(nil, "_dispatch_main_queue_callback_4CF")
+    guard let handle = symbol(nil, "_dispatch_get_main_queue_handle_4CF"),
+      let serve = symbol(nil, "_dispatch_main_queue_callback_4CF")
     else { throw TreadleError(.notSupported, "libdispatch is not in the process") }
     descriptor = unsafeBitCast(handle, to: Handle.self)()
     self.serve = unsafeBitCast(serve, to: Serve.self)
@@ -47,17 +49,17 @@ private final class Bodies: ItemBody, @unchecked Sendable {
 }
 
 extension RunLoop {
-  /// Has the main loop serve the main actor: while it runs, on the process's initial thread, so do the tasks and methods of
-  /// `@MainActor`, and what is queued for `DispatchQueue.main`. Without this nothing on Linux runs them but `dispatchMain`, and an
-  /// asynchronous `main`. The loop is an ordinary one in all else (RL-10); the item keeps its modes from being empty, so that a run
-  /// goes on until it is stopped.
+  /// Has the main loop serve the main actor: while it runs, on the process's initial thread, so do the tasks and
+  /// methods of `@MainActor`, and what is queued for `DispatchQueue.main`. Without this nothing on Linux runs them but
+  /// `dispatchMain`, and an asynchronous `main`. The loop is an ordinary one in all else (RL-10); the item keeps its
+  /// modes from being empty, so that a run goes on until it is stopped.
   ///
-  /// A nested run inside of the main actor's code does not serve it, as nothing else may run there then; one inside of other callbacks
-  /// of the loop does. Any thread.
+  /// A nested run inside of the main actor's code does not serve it, as nothing else may run there then; one inside of
+  /// other callbacks of the loop does. Any thread.
   /// - Parameter mode: where the main actor is served.
   /// - Returns: the item, which the loop keeps; `invalidate` undoes the call.
-  /// - Throws: `TreadleError` of the code `.notSupported` where libdispatch is not in the process, or not as a shared library; `.exists`
-  ///   when the mode serves the main actor already; as `main`. Since 1.0.
+  /// - Throws: `TreadleError` of the code `.notSupported` where libdispatch is not in the process, or not as a shared
+  ///   library; `.exists` when the mode serves the main actor already; as `main`. Since 1.0.
   @discardableResult
   public static func serveMainActor(in mode: RunLoopMode = .common) throws(TreadleError) -> RunLoopDescriptor {
     let loop = try main()
@@ -68,7 +70,9 @@ extension RunLoop {
         context.struct_size = MemoryLayout<treadle_descriptor_context>.size
         context.info = info
         context.release = releaseBody
-        context.ready = { source, _, info in ItemBody.lend(source, info) { (own: Bodies, _: RunLoopDescriptor) in own.queue.run() } }
+        context.ready = { source, _, info in
+          ItemBody.lend(source, info) { (own: Bodies, _: RunLoopDescriptor) in own.queue.run() }
+        }
         context.fd = queue.descriptor
         context.events = RunLoopReadiness.readable.rawValue
         context.flags = UInt32(TREADLE_DESCRIPTOR_ACKNOWLEDGED)

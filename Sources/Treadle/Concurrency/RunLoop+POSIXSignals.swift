@@ -31,13 +31,13 @@ extension RunLoopPOSIXSignal: CustomStringConvertible {
 }
 
 extension RunLoop {
-  /// The signals of the operating system that come, such as SIGTERM, one after the other. All that the loop has read wait for the
-  /// consumer. Until then the kernel keeps one of each number, and of the real-time ones all.
+  /// The signals of the operating system that come, such as SIGTERM, one after the other. All that the loop has read
+  /// wait for the consumer. Until then the kernel keeps one of each number, and of the real-time ones all.
   ///
-  /// The signals are blocked in the calling thread, for good, and so in the threads that it makes from then on, and in programs that it
-  /// starts: call this on the main thread before there are others, as with sd-event. A thread that does not block them is
-  /// where they do what they did before: end the process, or call its handler. Of those that are sent to one thread, only the ones for
-  /// the loop's come. Several sequences of one signal share it. Any thread.
+  /// The signals are blocked in the calling thread, for good, and so in the threads that it makes from then on, and in
+  /// programs that it starts: call this on the main thread before there are others, as with sd-event. A thread that
+  /// does not block them is where they do what they did before: end the process, or call its handler. Of those that are
+  /// sent to one thread, only the ones for the loop's come. Several sequences of one signal share it. Any thread.
   /// - Parameters:
   ///   - numbers: such as SIGINT, SIGTERM; neither SIGKILL nor SIGSTOP.
   ///   - mode: where they are watched.
@@ -48,14 +48,16 @@ extension RunLoop {
     _ numbers: Int32..., in mode: RunLoopMode = .common, label: String? = nil, scope: RunLoopScope? = nil
   ) throws(TreadleError) -> RunLoopSequence<RunLoopPOSIXSignal> {
     let signals = try SignalDescriptor(numbers)
-    // Watched all the time: which signals of its own a thread has is seen by itself alone, so nobody else could resume that.
+    // Watched all the time: which signals of its own a thread has is seen by itself alone, so nobody else could resume
+    // that.
     let streamed = StreamedItem()
     let (stream, end) = StreamEnd<RunLoopPOSIXSignal>.makeStream(of: streamed, keepsAll: true)
     let ready: @Sendable (RunLoopDescriptor, RunLoopReadiness) -> Void = { _, _ in
       while let signal = signals.next() { end.yield(signal) }
     }
     try streamed.start(
-      RunLoopDescriptor(signals.descriptor, for: .readable, label: label, scope: scope, ready: ready), on: self, in: mode)
+      RunLoopDescriptor(signals.descriptor, for: .readable, label: label, scope: scope, ready: ready), on: self,
+      in: mode)
     return RunLoopSequence(stream, of: streamed)
   }
 }
@@ -84,13 +86,15 @@ private final class SignalDescriptor: Sendable {
 
   deinit { close(descriptor) }
 
-  /// The next signal, of the process or of the calling thread; nil for none. The record is the kernel's `signalfd_siginfo`.
+  /// The next signal, of the process or of the calling thread; nil for none. The record is the kernel's
+  /// `signalfd_siginfo`.
   func next() -> RunLoopPOSIXSignal? {
     withUnsafeTemporaryAllocation(byteCount: 128, alignment: 8) { record in
       guard read(descriptor, record.baseAddress, record.count) == record.count else { return nil }
       return RunLoopPOSIXSignal(
         number: record.load(fromByteOffset: 0, as: Int32.self), code: record.load(fromByteOffset: 8, as: Int32.self),
-        processID: record.load(fromByteOffset: 12, as: Int32.self), userID: record.load(fromByteOffset: 16, as: UInt32.self),
+        processID: record.load(fromByteOffset: 12, as: Int32.self),
+        userID: record.load(fromByteOffset: 16, as: UInt32.self),
         value: record.load(fromByteOffset: 44, as: Int32.self))
     }
   }

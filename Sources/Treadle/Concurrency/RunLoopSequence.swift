@@ -4,11 +4,13 @@
 import CTreadle
 import Synchronization
 
-/// The events of an item of a run loop, as a sequence to iterate over in a task: `for await`. The item is in the loop from the
-/// making of the sequence on, and the iteration ends with it: by `end`, by its scope's closing, when the loop's thread is gone, when
-/// the task is cancelled that iterates, or when the sequence and its iterators are gone. It never hangs for want of a loop.
+/// The events of an item of a run loop, as a sequence to iterate over in a task: `for await`. The item is in the loop
+/// from the making of the sequence on, and the iteration ends with it: by `end`, by its scope's closing, when the
+/// loop's thread is gone, when the task is cancelled that iterates, or when the sequence and its iterators are gone. It
+/// never hangs for want of a loop.
 ///
-/// At most one element waits for a consumer that is slow: the newest; of the operating system's signals all. Meant for one consumer; several share the elements. Since 1.0.
+/// At most one element waits for a consumer that is slow: the newest; of the operating system's signals all. Meant for
+/// one consumer; several share the elements. Since 1.0.
 public struct RunLoopSequence<Element: Sendable>: AsyncSequence, Sendable {
   /// Nothing is thrown: an iteration ends. Since 1.0.
   public typealias Failure = Never
@@ -51,8 +53,8 @@ extension RunLoopSequence: CustomStringConvertible {
   public var description: String { "RunLoopSequence(\(item.description))" }
 }
 
-/// The item behind a sequence. The loop alone holds it, so that it ends with the loop's thread: here is its handle, which means
-/// nothing once the item is gone.
+/// The item behind a sequence. The loop alone holds it, so that it ends with the loop's thread: here is its handle,
+/// which means nothing once the item is gone.
 final class StreamedItem: Sendable {
   /// 0 until the item is there. The handle's bits.
   private let bits = Atomic<UInt>(0)
@@ -84,7 +86,8 @@ final class StreamedItem: Sendable {
     watch(for: readiness)
   }
 
-  /// An element is about to be delivered: the descriptor is left alone until the next one is asked for. On the loop's thread.
+  /// An element is about to be delivered: the descriptor is left alone until the next one is asked for. On the loop's
+  /// thread.
   func pause() {
     guard let readiness else { return }
     asked.subtract(1, ordering: .sequentiallyConsistent)

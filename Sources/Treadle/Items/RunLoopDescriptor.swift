@@ -17,8 +17,9 @@ public struct RunLoopReadiness: OptionSet, Hashable, Sendable {
   public static let writable = RunLoopReadiness(TREADLE_WRITABLE)
   /// Reported only: the other end closed. Since 1.0.
   public static let hangup = RunLoopReadiness(TREADLE_HANGUP)
-  /// Reported only: an error is pending. Of a descriptor that was closed the kernel says nothing, and its source goes silent;
-  /// with `TREADLE_DEBUG=1` in the environment the loop looks before it sleeps, and reports this once. Since 1.0.
+  /// Reported only: an error is pending. Of a descriptor that was closed the kernel says nothing, and its source goes
+  /// silent; with `TREADLE_DEBUG=1` in the environment the loop looks before it sleeps, and reports this once. Since
+  /// 1.0.
   public static let failed = RunLoopReadiness(TREADLE_FAILED)
 }
 
@@ -44,10 +45,10 @@ public final class RunLoopDescriptor: RunLoopItem, @unchecked Sendable {
   ///   - readiness: `.readable`, `.writable` or both.
   ///   - label: its name in reports, at most 255 bytes of UTF-8.
   ///   - scope: the source's scope; nil: the scope that the thread has entered.
-  ///   - ready: called on the loop's thread with the source and what was seen, once a pass (SRC1-5). An error that it throws goes to
-  ///     the last-resort handler (THR-19).
-  /// - Throws: `TreadleError` for a descriptor that is not open, an empty mask, a label that is too long, when out of memory,
-  ///   or when the scope is closed. Since 1.0.
+  ///   - ready: called on the loop's thread with the source and what was seen, once a pass (SRC1-5). An error that it
+  ///     throws goes to the last-resort handler (THR-19).
+  /// - Throws: `TreadleError` for a descriptor that is not open, an empty mask, a label that is too long, when out of
+  ///   memory, or when the scope is closed. Since 1.0.
   public convenience init(
     _ descriptor: Int32, for readiness: RunLoopReadiness = .readable, label: String? = nil, scope: RunLoopScope? = nil,
     ready: @escaping @Sendable (RunLoopDescriptor, RunLoopReadiness) throws -> Void
@@ -59,7 +60,9 @@ public final class RunLoopDescriptor: RunLoopItem, @unchecked Sendable {
         context.info = info
         context.release = releaseBody
         context.ready = { source, events, info in
-          ItemBody.lend(source, info) { (own: Bodies, source: RunLoopDescriptor) in try own.ready(source, RunLoopReadiness(rawValue: events)) }
+          ItemBody.lend(source, info) { (own: Bodies, source: RunLoopDescriptor) in
+            try own.ready(source, RunLoopReadiness(rawValue: events))
+          }
         }
         context.fd = descriptor
         context.events = readiness.rawValue
@@ -78,11 +81,11 @@ public final class RunLoopDescriptor: RunLoopItem, @unchecked Sendable {
     return RunLoopReadiness(rawValue: events)
   }
 
-  /// Changes what is watched for, at once also in a sleeping loop. An empty mask pauses the source, which stays in its modes and
-  /// keeps them from being empty. Any thread.
-  /// - Throws: `TreadleError` for what cannot be watched for, when the source is invalid, when the kernel refuses, or, of the code
-  ///   `.exists`, when the descriptor was closed and another source of a mode watches its number now (SRC1-7). Nothing changes
-  ///   then. Since 1.0.
+  /// Changes what is watched for, at once also in a sleeping loop. An empty mask pauses the source, which stays in its
+  /// modes and keeps them from being empty. Any thread.
+  /// - Throws: `TreadleError` for what cannot be watched for, when the source is invalid, when the kernel refuses, or,
+  ///   of the code `.exists`, when the descriptor was closed and another source of a mode watches its number now
+  ///   (SRC1-7). Nothing changes then. Since 1.0.
   public func setReadiness(_ readiness: RunLoopReadiness) throws(TreadleError) {
     try check(treadle_descriptor_set_events(handle, readiness.rawValue))
   }

@@ -4,13 +4,13 @@
 import CTreadle
 import Synchronization
 
-/// An item of a run loop: a source, a descriptor source, a port, a timer or an observer. The modes that have it
-/// keep it alive; when neither they nor the client refer to it any more it is invalidated (OBJ-4). Two references to one
-/// item are equal, but need not be identical. Since 1.0.
+/// An item of a run loop: a source, a descriptor source, a port, a timer or an observer. The modes that have it keep it
+/// alive; when neither they nor the client refer to it any more it is invalidated (OBJ-4). Two references to one item
+/// are equal, but need not be identical. Since 1.0.
 public class RunLoopItem: @unchecked Sendable {
   let handle: OpaquePointer
-  /// Whether a reference to the item goes with this object. Written once, by the callback that has lent the item and holds this
-  /// object, before it gives that up; read when the last one does.
+  /// Whether a reference to the item goes with this object. Written once, by the callback that has lent the item and
+  /// holds this object, before it gives that up; read when the last one does.
   private var isOwner: Bool
 
   /// Takes over a client's reference.
@@ -29,7 +29,8 @@ public class RunLoopItem: @unchecked Sendable {
 
   final var object: UnsafeMutableRawPointer { UnsafeMutableRawPointer(handle) }
 
-  /// What a callback was lent is kept beyond it: then the object keeps the item. An object of an item without a reference left is told of.
+  /// What a callback was lent is kept beyond it: then the object keeps the item. An object of an item without a
+  /// reference left is told of.
   fileprivate final func own() { isOwner = isRetained(object) }
 
   /// True until the item is invalidated (OBJ-5). Any thread. Since 1.0.
@@ -41,8 +42,11 @@ public class RunLoopItem: @unchecked Sendable {
 
   /// Ends the item, and waits until no callback of it runs on another thread. Any thread.
   /// - Parameter timeout: nil waits for ever, zero or less does not wait.
-  /// - Throws: `TreadleError` when the timeout passes, with the end begun; from inside one of its own callbacks. Since 1.0.
-  public final func close(timeout: Duration? = nil) throws(TreadleError) { try check(treadle_close(object, timeout.limit)) }
+  /// - Throws: `TreadleError` when the timeout passes, with the end begun; from inside one of its own callbacks. Since
+  ///   1.0.
+  public final func close(timeout: Duration? = nil) throws(TreadleError) {
+    try check(treadle_close(object, timeout.limit))
+  }
 
   /// The order that the item was made with. Since 1.0.
   public final var order: Int64 {
@@ -53,8 +57,8 @@ public class RunLoopItem: @unchecked Sendable {
 
   /// Adds the item to a mode of the calling thread's loop, so that one line can create and add it. Any thread.
   /// - Returns: the item.
-  /// - Throws: as `RunLoop.add`; `TreadleError` of the code `.state` when the item is invalid or in another loop, or when the
-  ///   thread's loop has been torn down. Since 1.0.
+  /// - Throws: as `RunLoop.add`; `TreadleError` of the code `.state` when the item is invalid or in another loop, or
+  ///   when the thread's loop has been torn down. Since 1.0.
   @discardableResult
   public final func start(in mode: RunLoopMode = .default) throws(TreadleError) -> Self {
     let loop = try checkHandle(treadle_loop_current())
@@ -74,12 +78,13 @@ extension RunLoopItem: Hashable {
 }
 
 extension RunLoopItem: CustomStringConvertible {
-  /// Kind, label, handle, validity, order and what its kind has besides, then a line for each mode that has it, for people
-  /// who debug (RL-12). Any thread. Since 1.0.
+  /// Kind, label, handle, validity, order and what its kind has besides, then a line for each mode that has it, for
+  /// people who debug (RL-12). Any thread. Since 1.0.
   public final var description: String { text { treadle_describe(object, $0, $1, $2) } ?? "an item that is gone" }
 }
 
-/// The bodies of an item, as the info of its callbacks; and the object by which callbacks are told the item, one after the other.
+/// The bodies of an item, as the info of its callbacks; and the object by which callbacks are told the item, one after
+/// the other.
 class ItemBody: @unchecked Sendable {
   /// A callback has the object. Another one of the item, nested or on another thread, makes one of its own meanwhile.
   private let isLent = Atomic<Bool>(false)
@@ -95,7 +100,8 @@ class ItemBody: @unchecked Sendable {
   /// The pointer to hand over, with a reference.
   final func pass() -> UnsafeMutableRawPointer { Unmanaged.passRetained(self).toOpaque() }
 
-  /// Calls `body` with what a callback got, its info and its item. Who keeps the item's object beyond the callback keeps the item.
+  /// Calls `body` with what a callback got, its info and its item. Who keeps the item's object beyond the callback
+  /// keeps the item.
   @inline(__always)
   static func lend<Own: ItemBody, Item: RunLoopItem>(
     _ handle: OpaquePointer?, _ info: UnsafeMutableRawPointer?, to body: (Own, Item) throws -> Void

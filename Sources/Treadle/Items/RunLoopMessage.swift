@@ -3,7 +3,8 @@
 
 import CTreadle
 
-/// A message that a port has received. It lives as long as this object, with the ports and descriptors in it. Since 1.0.
+/// A message that a port has received. It lives as long as this object, with the ports and descriptors in it. Since
+/// 1.0.
 public final class RunLoopMessage: Sendable {
   private let reference: Reference
 
@@ -29,7 +30,9 @@ public final class RunLoopMessage: Sendable {
   /// A copy of the bytes of its first component; none if that is no bytes. Any thread. Since 1.0.
   public var bytes: [UInt8] {
     let info = info
-    return withExtendedLifetime(self) { [UInt8](UnsafeRawBufferPointer(start: info.bytes, count: info.bytes == nil ? 0 : info.length)) }
+    return withExtendedLifetime(self) {
+      [UInt8](UnsafeRawBufferPointer(start: info.bytes, count: info.bytes == nil ? 0 : info.length))
+    }
   }
 
   /// All that it carries; of a descriptor the message's own. Any thread. Since 1.0.
@@ -42,9 +45,11 @@ public final class RunLoopMessage: Sendable {
     }
   }
 
-  /// Takes a descriptor out of it, which is the caller's to close. A descriptor that is not taken is closed with the message. Any thread.
+  /// Takes a descriptor out of it, which is the caller's to close. A descriptor that is not taken is closed with the
+  /// message. Any thread.
   /// - Parameter index: of the component.
-  /// - Throws: `TreadleError` for a component that is not there, that is no descriptor, or whose descriptor was taken. Since 1.0.
+  /// - Throws: `TreadleError` for a component that is not there, that is no descriptor, or whose descriptor was taken.
+  ///   Since 1.0.
   public func takeDescriptor(at index: Int) throws(TreadleError) -> Int32 {
     if index < 0 { throw TreadleError(.range, "index is negative") }
     var descriptor: Int32 = -1
@@ -62,14 +67,15 @@ extension RunLoopMessage: CustomStringConvertible {
 }
 
 extension RunLoopMessage {
-  /// A part of a message: bytes, a port or a descriptor, of which the other two are nil. Later versions may have more kinds, of
-  /// which all three are nil. Since 1.0.
+  /// A part of a message: bytes, a port or a descriptor, of which the other two are nil. Later versions may have more
+  /// kinds, of which all three are nil. Since 1.0.
   public struct Component: Sendable {
     /// Its bytes. Since 1.0.
     public private(set) var bytes: [UInt8]?
     /// Its port. Since 1.0.
     public private(set) var port: RunLoopPort?
-    /// Its descriptor: sent, any open one, which stays the sender's; received, the message's, and nil once it was taken. Since 1.0.
+    /// Its descriptor: sent, any open one, which stays the sender's; received, the message's, and nil once it was
+    /// taken. Since 1.0.
     public private(set) var descriptor: Int32?
 
     fileprivate init() {}
@@ -77,7 +83,8 @@ extension RunLoopMessage {
     fileprivate init(_ component: treadle_component) {
       switch Int(component.kind) {
       case TREADLE_COMPONENT_BYTES:
-        bytes = [UInt8](UnsafeRawBufferPointer(start: component.bytes, count: component.bytes == nil ? 0 : component.length))
+        bytes = [UInt8](
+          UnsafeRawBufferPointer(start: component.bytes, count: component.bytes == nil ? 0 : component.length))
       case TREADLE_COMPONENT_PORT: port = RunLoopPort.keeping(component.port)
       case TREADLE_COMPONENT_DESCRIPTOR: descriptor = component.descriptor < 0 ? nil : component.descriptor
       default: break

@@ -35,7 +35,8 @@ extension RunLoopActivity: CustomStringConvertible {
     names(
       of: self,
       [
-        (.entry, "entry"), (.beforeTimers, "beforeTimers"), (.beforeSources, "beforeSources"), (.beforeWaiting, "beforeWaiting"),
+        (.entry, "entry"), (.beforeTimers, "beforeTimers"), (.beforeSources, "beforeSources"),
+        (.beforeWaiting, "beforeWaiting"),
         (.afterWaiting, "afterWaiting"), (.exit, "exit"), (.prepare, "prepare"),
       ])
   }
@@ -57,8 +58,8 @@ public final class RunLoopObserver: RunLoopItem, @unchecked Sendable {
   ///   - once: invalidated after its first call (OBS-6).
   ///   - label: its name in reports, at most 255 bytes of UTF-8.
   ///   - scope: the observer's scope; nil: the scope that the thread has entered.
-  ///   - notify: called with the observer and one activity at a time, on the loop's thread. An error that it throws is passed to the
-  ///     last-resort handler (THR-19).
+  ///   - notify: called with the observer and one activity at a time, on the loop's thread. An error that it throws is
+  ///     passed to the last-resort handler (THR-19).
   /// - Throws: `TreadleError` when out of memory, for a label that is too long, or when the scope is closed. Since 1.0.
   public convenience init(
     of activities: RunLoopActivity = .all, order: Int64 = 0, once: Bool = false, label: String? = nil,
@@ -71,7 +72,9 @@ public final class RunLoopObserver: RunLoopItem, @unchecked Sendable {
         context.info = info
         context.release = releaseBody
         context.notify = { observer, activity, info in
-          ItemBody.lend(observer, info) { (own: Bodies, observer: RunLoopObserver) in try own.notify(observer, RunLoopActivity(rawValue: activity)) }
+          ItemBody.lend(observer, info) { (own: Bodies, observer: RunLoopObserver) in
+            try own.notify(observer, RunLoopActivity(rawValue: activity))
+          }
         }
         context.activities = activities.rawValue
         context.once = once ? 1 : 0

@@ -17,7 +17,8 @@ public final class RunLoopSource: RunLoopItem, @unchecked Sendable {
     }
   }
 
-  /// Creates a source, in no mode yet. An error that a body throws is passed to the last-resort handler (THR-19). Any thread.
+  /// Creates a source, in no mode yet. An error that a body throws is passed to the last-resort handler (THR-19). Any
+  /// thread.
   /// - Parameters:
   ///   - order: smaller is performed first; equal ones in the order of their signals.
   ///   - label: its name in reports, at most 255 bytes of UTF-8.
@@ -27,7 +28,8 @@ public final class RunLoopSource: RunLoopItem, @unchecked Sendable {
   ///   - perform: called with the source on the loop's thread once it was signalled.
   /// - Throws: `TreadleError` when out of memory, for a label that is too long, or when the scope is closed. Since 1.0.
   public convenience init(
-    order: Int64 = 0, label: String? = nil, scope: RunLoopScope? = nil, schedule: ModeBody? = nil, cancel: ModeBody? = nil,
+    order: Int64 = 0, label: String? = nil, scope: RunLoopScope? = nil, schedule: ModeBody? = nil,
+    cancel: ModeBody? = nil,
     perform: @escaping @Sendable (RunLoopSource) throws -> Void
   ) throws(TreadleError) {
     let bodies = Bodies(perform: perform, schedule: schedule, cancel: cancel)
@@ -37,15 +39,21 @@ public final class RunLoopSource: RunLoopItem, @unchecked Sendable {
         context.struct_size = MemoryLayout<treadle_source_context>.size
         context.info = info
         context.release = releaseBody
-        context.perform = { source, info in ItemBody.lend(source, info) { (own: Bodies, source: RunLoopSource) in try own.perform(source) } }
+        context.perform = { source, info in
+          ItemBody.lend(source, info) { (own: Bodies, source: RunLoopSource) in try own.perform(source) }
+        }
         if schedule != nil {
           context.schedule = { source, _, mode, info in
-            ItemBody.lend(source, info) { (own: Bodies, source: RunLoopSource) in try own.schedule?(source, RunLoopMode(mode)) }
+            ItemBody.lend(source, info) { (own: Bodies, source: RunLoopSource) in
+              try own.schedule?(source, RunLoopMode(mode))
+            }
           }
         }
         if cancel != nil {
           context.cancel = { source, _, mode, info in
-            ItemBody.lend(source, info) { (own: Bodies, source: RunLoopSource) in try own.cancel?(source, RunLoopMode(mode)) }
+            ItemBody.lend(source, info) { (own: Bodies, source: RunLoopSource) in
+              try own.cancel?(source, RunLoopMode(mode))
+            }
           }
         }
         context.order = order
@@ -57,8 +65,8 @@ public final class RunLoopSource: RunLoopItem, @unchecked Sendable {
       })
   }
 
-  /// Marks the source, which is performed in the next pass of a mode that has it; signals before that coalesce (SRC0-6). With
-  /// `wake`, every loop that has it is woken too. Any thread.
+  /// Marks the source, which is performed in the next pass of a mode that has it; signals before that coalesce
+  /// (SRC0-6). With `wake`, every loop that has it is woken too. Any thread.
   /// - Returns: false when the source is invalid, or when out of memory. Since 1.0.
   @discardableResult
   public func signal(wake: Bool = true) -> Bool {

@@ -27,7 +27,8 @@ extension RunLoop {
   /// Whether a mode is in the common set (MODE-8). Any thread. Since 1.0.
   public func isCommonMode(_ mode: RunLoopMode) -> Bool { mode.withName { treadle_loop_is_common_mode(handle, $0) } }
 
-  /// The date of the timer that is next in the mode; nil if there is none, or no such mode (TMR-9). Any thread. Since 1.0.
+  /// The date of the timer that is next in the mode; nil if there is none, or no such mode (TMR-9). Any thread. Since
+  /// 1.0.
   public func nextFire(in mode: RunLoopMode = .default) -> RunLoopInstant? {
     var date: Int64 = 0
     _ = mode.withName { treadle_loop_get_next_fire(handle, $0, &date) }

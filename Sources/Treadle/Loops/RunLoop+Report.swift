@@ -39,7 +39,8 @@ extension RunLoop: CustomStringConvertible {
     case TREADLE_KIND_SOURCE: RunLoopSource(owning: handle)
     case TREADLE_KIND_TIMER: RunLoopTimer(owning: handle)
     case TREADLE_KIND_OBSERVER: RunLoopObserver(owning: handle)
-    case TREADLE_KIND_DESCRIPTOR: isMessagePort(handle) ? RunLoopMessagePort(owning: handle) : RunLoopDescriptor(owning: handle)
+    case TREADLE_KIND_DESCRIPTOR:
+      isMessagePort(handle) ? RunLoopMessagePort(owning: handle) : RunLoopDescriptor(owning: handle)
     case TREADLE_KIND_PORT: RunLoopPort(owning: handle)
     default: RunLoopItem(owning: handle)
     }
@@ -63,8 +64,8 @@ public struct RunLoopCounters: Sendable {
   public internal(set) var posts, signals, timers, descriptors, requests, messages: UInt64
   /// Posts and requests that were destroyed uncalled when the loop's thread ended. Since 1.0.
   public internal(set) var discarded: UInt64
-  /// The duration of the longest callback of a run; zero unless `TREADLE_DEBUG`, `TREADLE_SLOW_MS` or a log function is set.
-  /// Since 1.0.
+  /// The duration of the longest callback of a run; zero unless `TREADLE_DEBUG`, `TREADLE_SLOW_MS` or a log function is
+  /// set. Since 1.0.
   public internal(set) var longest: Duration
   /// Why the last run that finished did. Since 1.0.
   public internal(set) var lastFinish: Finish
@@ -98,8 +99,10 @@ extension RunLoop {
     _ = treadle_loop_get_counters(handle, &counters)
     return RunLoopCounters(
       passes: counters.passes, sleeps: counters.sleeps, wakes: counters.wakes, posts: counters.posts,
-      signals: counters.signals, timers: counters.timers, descriptors: counters.descriptors, requests: counters.requests,
+      signals: counters.signals, timers: counters.timers, descriptors: counters.descriptors,
+      requests: counters.requests,
       messages: counters.messages, discarded: counters.discarded,
-      longest: .nanoseconds(counters.longest_ns), lastFinish: RunLoopCounters.Finish(rawValue: counters.last_finish) ?? .none)
+      longest: .nanoseconds(counters.longest_ns),
+      lastFinish: RunLoopCounters.Finish(rawValue: counters.last_finish) ?? .none)
   }
 }

@@ -4,10 +4,10 @@
 import CTreadle
 import Synchronization
 
-/// A thread's run loop: what the C interface, CoreFoundation's names, C++ and Python have of that thread, too. A reference to
-/// it may be kept and used from every thread, also beyond the life of its own thread: then additions are ignored (RL-9).
-/// Two references to one loop are equal, but need not be identical. Where Foundation is imported as well, say
-/// `Treadle.RunLoop`, or `TreadleRunLoop`. Since 1.0.
+/// A thread's run loop: what the C interface, CoreFoundation's names, C++ and Python have of that thread, too. A
+/// reference to it may be kept and used from every thread, also beyond the life of its own thread: then additions are
+/// ignored (RL-9). Two references to one loop are equal, but need not be identical. Where Foundation is imported as
+/// well, say `Treadle.RunLoop`, or `TreadleRunLoop`. Since 1.0.
 public final class RunLoop: Sendable {
   private let reference: Reference
   /// Made on first use, by whichever thread is first.
@@ -46,7 +46,8 @@ public final class RunLoop: Sendable {
   /// - Throws: `TreadleError` on another thread, when the system refuses to wait, or after `shutDown`. Since 1.0.
   @discardableResult
   public func run(
-    in mode: RunLoopMode = .default, for timeout: Duration? = nil, returnAfterSource: Bool = false, whenEmpty: Bool = false
+    in mode: RunLoopMode = .default, for timeout: Duration? = nil, returnAfterSource: Bool = false,
+    whenEmpty: Bool = false
   ) throws(TreadleError) -> RunLoopResult {
     let flags =
       (returnAfterSource ? TREADLE_RUN_RETURN_AFTER_SOURCE : 0) | (whenEmpty ? TREADLE_RUN_WHEN_EMPTY : 0)
@@ -59,8 +60,8 @@ public final class RunLoop: Sendable {
   @discardableResult
   public func stop() -> Bool { treadle_loop_stop(handle) == TREADLE_OK }
 
-  /// A stop that is remembered: without a run it ends the next one (STOP-9). With `atOnce` the run ends after the callback that
-  /// runs, and the rest of its pass is queued as before. Any thread. Since 1.0.
+  /// A stop that is remembered: without a run it ends the next one (STOP-9). With `atOnce` the run ends after the
+  /// callback that runs, and the rest of its pass is queued as before. Any thread. Since 1.0.
   public func requestStop(allLevels: Bool = false, atOnce: Bool = false) {
     let flags = (allLevels ? TREADLE_STOP_ALL_LEVELS : 0) | (atOnce ? TREADLE_STOP_AT_ONCE : 0)
     _ = treadle_loop_request_stop(handle, UInt32(flags))
@@ -83,7 +84,8 @@ public final class RunLoop: Sendable {
   ///   - modes: nil, or an empty list: the common modes.
   ///   - wakes: false leaves the loop asleep: the body is called after the sleep (BLK-2, NSR-6).
   ///   - body: what it throws goes to the last-resort handler (THR-19).
-  /// - Throws: `TreadleError` when the loop's thread is gone, or when out of memory: the body is released then. Since 1.0.
+  /// - Throws: `TreadleError` when the loop's thread is gone, or when out of memory: the body is released then. Since
+  ///   1.0.
   public func post(
     in modes: [RunLoopMode]? = nil, wakes: Bool = true, _ body: consuming @escaping @Sendable () throws -> Void
   ) throws(TreadleError) {
@@ -93,7 +95,9 @@ public final class RunLoop: Sendable {
     post.info = try CallableBody.pass(body)
     post.destroy = CallableBody.giveBack
     post.flags = wakes ? 0 : UInt32(TREADLE_POST_WITHOUT_WAKE)
-    if try check(queue(&post, in: modes)) == TREADLE_IGNORED { throw TreadleError(.closed, "the loop's thread has ended") }
+    if try check(queue(&post, in: modes)) == TREADLE_IGNORED {
+      throw TreadleError(.closed, "the loop's thread has ended")
+    }
   }
 
   /// Has a post queued, with its modes.
@@ -110,8 +114,8 @@ public final class RunLoop: Sendable {
 
   /// Adds an item to a mode, or to all common modes. False when the rules say that it has no effect:
   /// there already, invalid, in another loop, or the loop's thread is gone (MODE-5, MODE-6). Any thread.
-  /// - Throws: `TreadleError` when out of memory, when the system refuses a descriptor, or when another source watches that in
-  ///   the mode. Since 1.0.
+  /// - Throws: `TreadleError` when out of memory, when the system refuses a descriptor, or when another source watches
+  ///   that in the mode. Since 1.0.
   @discardableResult
   public func add(_ item: RunLoopItem, to mode: RunLoopMode = .default) throws(TreadleError) -> Bool {
     try check(mode.withName { treadle_loop_add(handle, item.object, $0) }) == TREADLE_OK

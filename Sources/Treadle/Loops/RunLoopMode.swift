@@ -25,7 +25,9 @@ public struct RunLoopMode: Hashable, Sendable, ExpressibleByStringLiteral, Custo
 
   /// Calls `body` with the name for C.
   @inline(__always)
-  func withName<Result>(_ body: (UnsafePointer<CChar>) throws -> Result) rethrows -> Result { try name.withCString(body) }
+  func withName<Result>(_ body: (UnsafePointer<CChar>) throws -> Result) rethrows -> Result {
+    try name.withCString(body)
+  }
 
   /// Calls `body` with the names of all the modes for C.
   static func withNames<Result>(

@@ -22,7 +22,9 @@ public final class RunLoopLock: Sendable {
   /// - Parameter timeout: on the monotonic clock; nil waits for ever, zero or less does not wait.
   /// - Throws: `TreadleError` when the timeout passes; when the calling thread owns it already and it is not recursive;
   ///   when a recursive one is locked too often (THR-20). Since 1.0.
-  public func lock(timeout: Duration? = nil) throws(TreadleError) { try check(treadle_lock_lock(handle, timeout.limit)) }
+  public func lock(timeout: Duration? = nil) throws(TreadleError) {
+    try check(treadle_lock_lock(handle, timeout.limit))
+  }
 
   /// Locks it if that is possible at once (THR-20). Any thread.
   /// - Returns: false when it is locked, by whomever.

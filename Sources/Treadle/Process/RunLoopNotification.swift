@@ -50,8 +50,8 @@ public final class RunLoopNotification: Sendable {
   ///   - name: the notification.
   ///   - port: for this port alone, which the registration does not keep; nil for all.
   ///   - scope: what the registration belongs to; nil: the scope that the thread has entered.
-  ///   - notify: called on the thread that posts the notification, with the port; nil where that is gone already, since its last
-  ///     reference has made it invalid.
+  ///   - notify: called on the thread that posts the notification, with the port; nil where that is gone already, since
+  ///     its last reference has made it invalid.
   /// - Throws: as above. Since 1.0.
   public convenience init(
     _ name: PortName, of port: RunLoopPort? = nil, scope: RunLoopScope? = nil,
@@ -63,7 +63,8 @@ public final class RunLoopNotification: Sendable {
   }
 
   private init(
-    _ number: UInt32, _ name: String, object: UnsafeMutableRawPointer?, _ scope: RunLoopScope?, _ notify: @escaping Notify
+    _ number: UInt32, _ name: String, object: UnsafeMutableRawPointer?, _ scope: RunLoopScope?,
+    _ notify: @escaping Notify
   ) throws(TreadleError) {
     var config = treadle_notification_config()
     config.struct_size = MemoryLayout<treadle_notification_config>.size

@@ -3,8 +3,8 @@
 
 import CTreadle
 
-/// Pools: work that is deferred until the pass, the thread or the caller's pool ends (POOL-1 to POOL-5). A run loop opens
-/// one around every pass, a thread of Treadle's has one around its body. Since 1.0.
+/// Pools: work that is deferred until the pass, the thread or the caller's pool ends (POOL-1 to POOL-5). A run loop
+/// opens one around every pass, a thread of Treadle's has one around its body. Since 1.0.
 public enum RunLoopPool {
   /// Calls `body` with a pool of its own, which is closed when the body returns or throws: what was added
   /// meanwhile on the calling thread is called then, the latest first (POOL-2). Any thread.
@@ -21,7 +21,8 @@ public enum RunLoopPool {
 
   /// Has `work` called when the calling thread's innermost pool is closed; without an open pool, when the thread
   /// ends, after its will-exit notification (POOL-2). It may add more, and call everything (POOL-5). Any thread.
-  /// - Parameter work: called and released on the calling thread. An error that it throws is passed to the last-resort handler (THR-19).
+  /// - Parameter work: called and released on the calling thread. An error that it throws is passed to the last-resort
+  ///   handler (THR-19).
   /// - Throws: `TreadleError` when out of memory, or in the child of a fork; the work is not called. Since 1.0.
   public static func add(_ work: @escaping @Sendable () throws -> Void) throws(TreadleError) {
     let info = try CallableBody.pass(work)

@@ -4,9 +4,9 @@
 import CTreadle
 import Synchronization
 
-/// A plugin, for its host: a shared library that comes and goes without harm. All that it makes belongs to it, and ends with it,
-/// as in a scope; the library is unmapped where that is certain to do no harm. It lives until it is closed, with or without this
-/// object. Since 1.0.
+/// A plugin, for its host: a shared library that comes and goes without harm. All that it makes belongs to it, and ends
+/// with it, as in a scope; the library is unmapped where that is certain to do no harm. It lives until it is closed,
+/// with or without this object. Since 1.0.
 public final class RunLoopPlugin: Sendable {
   /// How grave a message is. Since 1.0.
   public enum Level: UInt32, Sendable {
@@ -45,7 +45,9 @@ public final class RunLoopPlugin: Sendable {
     }
 
     /// It is over, and tells nothing more.
-    func giveLogBack() { releaseBody(UnsafeMutableRawPointer(bitPattern: log.exchange(0, ordering: .acquiringAndReleasing))) }
+    func giveLogBack() {
+      releaseBody(UnsafeMutableRawPointer(bitPattern: log.exchange(0, ordering: .acquiringAndReleasing)))
+    }
   }
 
   /// The plugin, or the one that a reload has put in its place.
@@ -58,15 +60,18 @@ public final class RunLoopPlugin: Sendable {
   /// - Parameters:
   ///   - path: of a library that only root and the process's user may write.
   ///   - settings: values by their keys; the others have their defaults.
-  ///   - isolated: whether the plugin runs in a process of its own, whose end is an error of the calls that it interrupts, and a message.
-  ///   - log: called on any thread with what the plugin tells. An error that it throws is passed to the last-resort handler (THR-19). Kept
-  ///     until this object's `close` has ended the plugin, or for ever.
-  /// - Throws: `TreadleError` with a message that names the symbol, the version or the key: for a file that is refused or is no
-  ///   plugin, a setting that it does not have or allow, an id that is loaded already. Since 1.0.
+  ///   - isolated: whether the plugin runs in a process of its own, whose end is an error of the calls that it
+  ///     interrupts, and a message.
+  ///   - log: called on any thread with what the plugin tells. An error that it throws is passed to the last-resort
+  ///     handler (THR-19). Kept until this object's `close` has ended the plugin, or for ever.
+  /// - Throws: `TreadleError` with a message that names the symbol, the version or the key: for a file that is refused
+  ///   or is no plugin, a setting that it does not have or allow, an id that is loaded already. Since 1.0.
   public convenience init(
     path: String, settings: [String: String] = [:], isolated: Bool = false, log: Log? = nil
   ) throws(TreadleError) {
-    let (handle, log) = try RunLoopPlugin.load(path, settings, isolated, log) { config, handle in treadle_plugin_load(config, handle) }
+    let (handle, log) = try RunLoopPlugin.load(path, settings, isolated, log) { config, handle in
+      treadle_plugin_load(config, handle)
+    }
     self.init(Loaded(owning: handle, isIsolated: isolated, log: log))
   }
 
@@ -77,7 +82,9 @@ public final class RunLoopPlugin: Sendable {
     _ load: (UnsafePointer<treadle_plugin_config>, UnsafeMutablePointer<OpaquePointer?>) -> treadle_status
   ) throws(TreadleError) -> (OpaquePointer, UInt) {
     let texts = [path] + settings.flatMap { [$0.key, $0.value] }
-    if texts.contains(where: { $0.utf8.contains(0) }) { throw TreadleError(.argument, "the path, or a setting, contains a NUL") }
+    if texts.contains(where: { $0.utf8.contains(0) }) {
+      throw TreadleError(.argument, "the path, or a setting, contains a NUL")
+    }
     let info = log.map { Body<Log>.pass($0) }
     var handle: OpaquePointer?
     let status = RunLoopPlugin.withTexts(Array(texts.dropFirst())) { settings in
@@ -106,7 +113,9 @@ public final class RunLoopPlugin: Sendable {
   }
 
   /// Calls `body` with the texts for C, and NULL at their end.
-  private static func withTexts<Result>(_ texts: [String], _ body: (UnsafePointer<UnsafePointer<CChar>?>?) -> Result) -> Result {
+  private static func withTexts<Result>(_ texts: [String], _ body: (UnsafePointer<UnsafePointer<CChar>?>?) -> Result)
+    -> Result
+  {
     var offsets: [Int] = [], bytes: [CChar] = []
     for text in texts {
       offsets.append(bytes.count)
@@ -121,15 +130,16 @@ public final class RunLoopPlugin: Sendable {
 
   /// Starts it, and before it those that provide what it requires, on the calling thread. Any thread.
   /// - Returns: false if it has started already.
-  /// - Throws: `TreadleError` when something that it requires is missing, when its start fails, after which it is closed, or when
-  ///   it is closed. Since 1.0.
+  /// - Throws: `TreadleError` when something that it requires is missing, when its start fails, after which it is
+  ///   closed, or when it is closed. Since 1.0.
   @discardableResult
   public func start() throws(TreadleError) -> Bool { try check(treadle_plugin_start(handle)) != TREADLE_IGNORED }
 
   /// Ends it, with all that it has made, and waits until no code of it runs. Any thread.
   /// - Parameter timeout: nil waits for ever, zero or less only looks.
   /// - Returns: false from inside of one of its own functions: it ends when they have returned.
-  /// - Throws: `TreadleError` when the timeout passes: `holders` tells who is inside, and it can be closed again. Since 1.0.
+  /// - Throws: `TreadleError` when the timeout passes: `holders` tells who is inside, and it can be closed again. Since
+  ///   1.0.
   @discardableResult
   public func close(timeout: Duration? = nil) throws(TreadleError) -> Bool {
     let loaded = current.withLock { $0 }
@@ -138,13 +148,15 @@ public final class RunLoopPlugin: Sendable {
     return true
   }
 
-  /// Puts a plugin of the same id in its place, which gets the state that the old one hands over, and starts it. Any thread.
+  /// Puts a plugin of the same id in its place, which gets the state that the old one hands over, and starts it. Any
+  /// thread.
   /// - Parameters:
   ///   - path: as of `init`, and so are the settings and the log.
   ///   - settings: as above.
   ///   - log: as above.
   ///   - timeout: for the old one's end; nil waits for ever.
-  /// - Returns: this object, which is for the new one from now on; that runs in a process of its own if the old one did.
+  /// - Returns: this object, which is for the new one from now on; that runs in a process of its own if the old one
+  ///   did.
   /// - Throws: `TreadleError` as `init` and `start`, and when the old one does not end in time. Since 1.0.
   @discardableResult
   public func reload(
@@ -196,15 +208,17 @@ public final class RunLoopPlugin: Sendable {
   }
 
   /// Changes a setting. A plugin that has started is asked, and may refuse. Any thread.
-  /// - Throws: `TreadleError` for a key that it does not have, a value that its type does not allow, or that it refuses. Since 1.0.
+  /// - Throws: `TreadleError` for a key that it does not have, a value that its type does not allow, or that it
+  ///   refuses. Since 1.0.
   public func set(_ key: String, to value: String) throws(TreadleError) {
     try check(withText(key) { key in withText(value) { treadle_plugin_set(handle, key, $0) } })
   }
 
-  /// An extension of a plugin that has started: a pointer to C's struct of that name, which the compiler cannot check. Valid until
-  /// the plugin is closed. Any thread.
+  /// An extension of a plugin that has started: a pointer to C's struct of that name, which the compiler cannot check.
+  /// Valid until the plugin is closed. Any thread.
   /// - Throws: `TreadleError` if it has none of that name, has not started, or has ended. Since 1.0.
-  @unsafe public func pointer<Pointer>(toExtension name: String, as type: Pointer.Type) throws(TreadleError) -> Pointer {
+  @unsafe public func pointer<Pointer>(toExtension name: String, as type: Pointer.Type) throws(TreadleError) -> Pointer
+  {
     guard MemoryLayout<Pointer>.size == MemoryLayout<UnsafeRawPointer>.size else {
       throw TreadleError(.argument, "\(type) is no type of pointers")
     }

@@ -3,9 +3,10 @@
 
 import CTreadle
 
-/// A scope: objects created inside of it belong to it, and end with it, even those that were forgotten (SCOPE-1 to SCOPE-7): items,
-/// threads, closures, invocations, posts, requests, notifications, values in thread dictionaries, releases that were deferred to a
-/// pool, further scopes. When the last reference to this object is released the scope is closed, without a wait. Since 1.0.
+/// A scope: objects created inside of it belong to it, and end with it, even those that were forgotten (SCOPE-1 to
+/// SCOPE-7): items, threads, closures, invocations, posts, requests, notifications, values in thread dictionaries,
+/// releases that were deferred to a pool, further scopes. When the last reference to this object is released the scope
+/// is closed, without a wait. Since 1.0.
 public final class RunLoopScope: Sendable {
   private let reference: Reference
   /// Its name in reports; empty without a label. Since 1.0.
@@ -13,8 +14,8 @@ public final class RunLoopScope: Sendable {
 
   /// Creates a scope. It belongs to the one that the thread has entered, if it has. Any thread.
   /// - Parameter label: its name in reports, at most 255 bytes of UTF-8.
-  /// - Throws: `TreadleError` for a label that is too long, when the scope is closed that the thread has entered, or when out
-  ///   of memory. Since 1.0.
+  /// - Throws: `TreadleError` for a label that is too long, when the scope is closed that the thread has entered, or
+  ///   when out of memory. Since 1.0.
   public init(label: String? = nil) throws(TreadleError) {
     if let label, label.utf8.contains(0) { throw TreadleError(.argument, "label contains a NUL") }
     self.label = label ?? ""
@@ -31,8 +32,8 @@ public final class RunLoopScope: Sendable {
 
   var handle: OpaquePointer { reference.handle }
 
-  /// Calls `body` inside of the scope: objects that it creates on the calling thread belong to the scope (SCOPE-1). Objects that its
-  /// callbacks create later do not. Scopes nest: the last entered scope counts (SCOPE-5). Any thread.
+  /// Calls `body` inside of the scope: objects that it creates on the calling thread belong to the scope (SCOPE-1).
+  /// Objects that its callbacks create later do not. Scopes nest: the last entered scope counts (SCOPE-5). Any thread.
   /// - Returns: what the body returns.
   /// - Throws: the body's own error; `TreadleError`, without a call of the body, when the scope is closed. Since 1.0.
   public func enter<Result>(_ body: () throws -> Result) throws -> Result {
@@ -42,15 +43,15 @@ public final class RunLoopScope: Sendable {
     return try body()
   }
 
-  /// Closes the scope and ends all its members, in the reverse order of their creation (SCOPE-7): items, closures and scopes are
-  /// closed, queued posts and requests are not called, registrations are removed, threads are stopped and joined. New members are
-  /// refused. Waits until none of their callbacks runs; each body is released once. May be called again, and by several threads
-  /// (SCOPE-2, SCOPE-3). Any thread.
+  /// Closes the scope and ends all its members, in the reverse order of their creation (SCOPE-7): items, closures and
+  /// scopes are closed, queued posts and requests are not called, registrations are removed, threads are stopped and
+  /// joined. New members are refused. Waits until none of their callbacks runs; each body is released once. May be
+  /// called again, and by several threads (SCOPE-2, SCOPE-3). Any thread.
   /// - Parameter timeout: nil waits for ever, zero or less does not wait.
-  /// - Returns: false from inside one of its own callbacks: the scope is closed when the calling thread's callbacks of the scope have
-  ///   returned (SCOPE-4).
-  /// - Throws: `TreadleError`, with the closing begun: `.timeout` when the timeout passes, see `holders`, and close it again;
-  ///   `.deadlock` when a holder waits for the calling thread. Since 1.0.
+  /// - Returns: false from inside one of its own callbacks: the scope is closed when the calling thread's callbacks of
+  ///   the scope have returned (SCOPE-4).
+  /// - Throws: `TreadleError`, with the closing begun: `.timeout` when the timeout passes, see `holders`, and close it
+  ///   again; `.deadlock` when a holder waits for the calling thread. Since 1.0.
   @discardableResult
   public func close(timeout: Duration? = nil) throws(TreadleError) -> Bool {
     try check(treadle_close(reference.object, timeout.limit)) != TREADLE_DEFERRED
@@ -83,7 +84,8 @@ public final class RunLoopScope: Sendable {
     }
   }
 
-  /// The scope's holders; if it could not be closed in time, those that hold up the closing (SCOPE-3). Any thread. Since 1.0.
+  /// The scope's holders; if it could not be closed in time, those that hold up the closing (SCOPE-3). Any thread.
+  /// Since 1.0.
   public var holders: [Holder] { RunLoopScope.holders(of: handle) }
 
   static func holders(of handle: OpaquePointer) -> [Holder] {
@@ -91,7 +93,10 @@ public final class RunLoopScope: Sendable {
     while true {
       var count = 0
       let found = [treadle_scope_holder](unsafeUninitializedCapacity: room) { buffer, filled in
-        guard treadle_scope_copy_holders(handle, buffer.baseAddress, MemoryLayout<treadle_scope_holder>.size, room, &count) >= 0 else { return count = 0 }
+        guard
+          treadle_scope_copy_holders(handle, buffer.baseAddress, MemoryLayout<treadle_scope_holder>.size, room, &count)
+            >= 0
+        else { return count = 0 }
         filled = min(count, room)
       }
       if count <= room { return found.map(Holder.init) }

@@ -21,14 +21,16 @@ final class Body<Value>: @unchecked Sendable {
   }
 }
 
-/// A body that takes nothing, in two words that belong to a `void *info`. The member of a struct, for alone a closure would be
-/// wrapped once more.
+/// A body that takes nothing, in two words that belong to a `void *info`. The member of a struct, for alone a closure
+/// would be wrapped once more.
 struct CallableBody {
   /// Nil once it was called.
   private var body: (@Sendable () throws -> Void)?
 
   /// The pointer to hand over.
-  static func pass(_ body: consuming @escaping @Sendable () throws -> Void) throws(TreadleError) -> UnsafeMutableRawPointer {
+  static func pass(_ body: consuming @escaping @Sendable () throws -> Void) throws(TreadleError)
+    -> UnsafeMutableRawPointer
+  {
     // Swift's own allocation takes a longer way.
     guard let room = malloc(MemoryLayout<CallableBody>.size) else { throw TreadleError(.noMemory, "out of memory") }
     room.initializeMemory(as: CallableBody.self, to: CallableBody(body: body))

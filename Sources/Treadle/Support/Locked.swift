@@ -3,8 +3,8 @@
 
 import Glibc
 
-/// A value that several threads share, behind a mutex of the C library. The thread sanitizer knows that mutex; it does not see
-/// the lock of Synchronization's `Mutex`, and reports races of the value.
+/// A value that several threads share, behind a mutex of the C library. The thread sanitizer knows that mutex; it does
+/// not see the lock of Synchronization's `Mutex`, and reports races of the value.
 struct Locked<Value>: ~Copyable, @unchecked Sendable {
   private struct Shared {
     var mutex = pthread_mutex_t()

@@ -3,8 +3,8 @@
 
 import CTreadle
 
-/// One reference to an object of the C interface, given back with the owner's end. The handle is a number that tells stale
-/// entries, so that a call with it after that is refused, never served by another object.
+/// One reference to an object of the C interface, given back with the owner's end. The handle is a number that tells
+/// stale entries, so that a call with it after that is refused, never served by another object.
 struct Reference: ~Copyable, @unchecked Sendable {
   let handle: OpaquePointer
 
@@ -23,7 +23,8 @@ struct Reference: ~Copyable, @unchecked Sendable {
   var object: UnsafeMutableRawPointer { UnsafeMutableRawPointer(handle) }
 }
 
-/// Adds a reference for a caller that cannot throw. That an object has as many as it can have is reported to the last resort.
+/// Adds a reference for a caller that cannot throw. That an object has as many as it can have is reported to the last
+/// resort.
 func isRetained(_ object: UnsafeMutableRawPointer) -> Bool {
   let status = treadle_retain(object)
   if status == TREADLE_E_RANGE { RunLoopLastResort.report(TreadleError(status)) }

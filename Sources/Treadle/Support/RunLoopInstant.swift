@@ -3,8 +3,8 @@
 
 import CTreadle
 
-/// A date of the monotonic clock on which run loops count: the time base of every date here (RUN-14). It stands still while
-/// the system sleeps, as `SuspendingClock` does. Since 1.0.
+/// A date of the monotonic clock on which run loops count: the time base of every date here (RUN-14). It stands still
+/// while the system sleeps, as `SuspendingClock` does. Since 1.0.
 public struct RunLoopInstant: InstantProtocol, Hashable, Sendable {
   /// Nanoseconds of CLOCK_MONOTONIC, as the C interface counts them. Since 1.0.
   public var nanoseconds: Int64
@@ -17,8 +17,8 @@ public struct RunLoopInstant: InstantProtocol, Hashable, Sendable {
     nanoseconds = SuspendingClock().systemEpoch.duration(to: instant).nanoseconds
   }
 
-  /// The date that comes in as long as the other one does, from now: the clock that goes on while the system sleeps does not move
-  /// it afterwards. Since 1.0.
+  /// The date that comes in as long as the other one does, from now: the clock that goes on while the system sleeps
+  /// does not move it afterwards. Since 1.0.
   public init(_ instant: ContinuousClock.Instant) {
     // Read first, so that a pause between the clocks makes the date later, never earlier.
     let rest = ContinuousClock.now.duration(to: instant)
@@ -40,7 +40,9 @@ public struct RunLoopInstant: InstantProtocol, Hashable, Sendable {
   }
 
   /// How long it takes from this date to the other. Since 1.0.
-  public func duration(to other: RunLoopInstant) -> Duration { .nanoseconds(other.nanoseconds) - .nanoseconds(nanoseconds) }
+  public func duration(to other: RunLoopInstant) -> Duration {
+    .nanoseconds(other.nanoseconds) - .nanoseconds(nanoseconds)
+  }
 
   /// The order of dates. Since 1.0.
   public static func < (left: RunLoopInstant, right: RunLoopInstant) -> Bool { left.nanoseconds < right.nanoseconds }

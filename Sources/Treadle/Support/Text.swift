@@ -3,8 +3,8 @@
 
 import CTreadle
 
-/// A text that a call writes into a buffer, as `treadle_describe` does: asked for until the buffer is large enough, since
-/// it may grow meanwhile. nil when the call is refused.
+/// A text that a call writes into a buffer, as `treadle_describe` does: asked for until the buffer is large enough,
+/// since it may grow meanwhile. nil when the call is refused.
 func text(_ write: (UnsafeMutablePointer<CChar>?, Int, UnsafeMutablePointer<Int>) -> treadle_status) -> String? {
   bytes { write($0, $1, $2) }.map { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
 }

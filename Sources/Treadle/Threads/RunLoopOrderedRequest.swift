@@ -29,8 +29,8 @@ public final class RunLoopOrderedRequest: Sendable {
   /// Whether it waits still. Any thread. Since 1.0.
   public var isWaiting: Bool { work.withLock { $0 != nil } }
 
-  /// Takes the request back: its body is released, and not called any more, also where others of its pass are called already
-  /// (NSR-8). Any thread.
+  /// Takes the request back: its body is released, and not called any more, also where others of its pass are called
+  /// already (NSR-8). Any thread.
   /// - Returns: whether it was waiting. Since 1.0.
   @discardableResult
   public func cancel() -> Bool {
@@ -47,13 +47,16 @@ public final class RunLoopOrderedRequest: Sendable {
     }
   }
 
-  /// Its source is in no mode: drops it, unless a pass has taken it out of them and performs it. True if it was dropped here.
+  /// Its source is in no mode: drops it, unless a pass has taken it out of them and performs it. True if it was dropped
+  /// here.
   @discardableResult
   fileprivate func drop() -> Bool { !isPerformed.load(ordering: .acquiring) && cancel() }
 
   fileprivate func isFor(_ target: AnyObject) -> Bool { work.withLock { $0?.target?.object === target } }
 
-  fileprivate func stands(for source: RunLoopSource) { self.source.store(UInt(bitPattern: source.handle), ordering: .releasing) }
+  fileprivate func stands(for source: RunLoopSource) {
+    self.source.store(UInt(bitPattern: source.handle), ordering: .releasing)
+  }
 
   fileprivate func isIn(_ mode: UnsafePointer<CChar>) -> Bool {
     let source = UnsafeMutableRawPointer(bitPattern: source.load(ordering: .acquiring))
@@ -128,21 +131,24 @@ private enum OrderedRequests {
 }
 
 extension RunLoop {
-  /// Has the loop perform a body once, at the start of its next pass of one of the modes, and wakes it: before the sources that are
-  /// signalled. All that wait for the mode are performed in that pass, in ascending order, equal ones in the order of these calls;
-  /// what one of them asks for waits for the next pass. It counts as a handled source, and keeps the modes from being empty
-  /// (NSR-8, PERF-5, PERF-6). Dropped without being called when the loop's thread ends first, or with the scope that the calling
-  /// thread has entered. Any thread.
+  /// Has the loop perform a body once, at the start of its next pass of one of the modes, and wakes it: before the
+  /// sources that are signalled. All that wait for the mode are performed in that pass, in ascending order, equal ones
+  /// in the order of these calls; what one of them asks for waits for the next pass. It counts as a handled source, and
+  /// keeps the modes from being empty (NSR-8, PERF-5, PERF-6). Dropped without being called when the loop's thread ends
+  /// first, or with the scope that the calling thread has entered. Any thread.
   /// - Parameters:
   ///   - order: smaller is performed first.
   ///   - modes: nil: the common modes. With an empty list nothing is performed.
   ///   - target: kept until then; `cancelPerforms` finds the request by it.
-  ///   - body: released when it was called, or never will be. An error that it throws is passed to the last-resort handler (PERF-11).
+  ///   - body: released when it was called, or never will be. An error that it throws is passed to the last-resort
+  ///     handler (PERF-11).
   /// - Returns: the request, to cancel it; nil for an empty list of modes.
-  /// - Throws: `TreadleError` of the code `.closed` when the loop's thread is gone, or the scope closed; when out of memory. Since 1.0.
+  /// - Throws: `TreadleError` of the code `.closed` when the loop's thread is gone, or the scope closed; when out of
+  ///   memory. Since 1.0.
   @discardableResult
   public func perform(
-    order: Int, in modes: [RunLoopMode]? = nil, for target: AnyObject? = nil, _ body: @escaping @Sendable () throws -> Void
+    order: Int, in modes: [RunLoopMode]? = nil, for target: AnyObject? = nil,
+    _ body: @escaping @Sendable () throws -> Void
   ) throws(TreadleError) -> RunLoopOrderedRequest? {
     let modes = modes ?? [.common]
     if modes.isEmpty { return nil }
@@ -168,7 +174,8 @@ extension RunLoop {
     return request
   }
 
-  /// Takes back all requests of `perform(order:)` for this target, by identity; their bodies are released (NSR-8). Any thread.
+  /// Takes back all requests of `perform(order:)` for this target, by identity; their bodies are released (NSR-8). Any
+  /// thread.
   /// - Returns: whether there was one. Since 1.0.
   @discardableResult
   public func cancelPerforms(for target: AnyObject) -> Bool {

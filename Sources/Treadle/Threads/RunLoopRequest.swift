@@ -91,8 +91,8 @@ extension RunLoopRequest: CustomStringConvertible {
 }
 
 extension RunLoop {
-  /// Has the calling thread's loop perform a body once, after a delay: timer work, never before the next pass.
-  /// Requests of one date are performed in their order (PERF-12 to PERF-14). Requests that remain when the thread ends are
+  /// Has the calling thread's loop perform a body once, after a delay: timer work, never before the next pass. Requests
+  /// of one date are performed in their order (PERF-12 to PERF-14). Requests that remain when the thread ends are
   /// dropped (PERF-16). Any thread.
   /// - Parameters:
   ///   - delay: zero or less is as soon as possible.

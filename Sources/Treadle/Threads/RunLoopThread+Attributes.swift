@@ -37,7 +37,9 @@ extension RunLoopThread {
   /// Sets the stack's size in bytes for the start: 16,384 to 1 GiB, a multiple of 4,096. The system's
   /// minimum is added to it (THR-13). Any thread.
   /// - Throws: `TreadleError` for any other size, and after the start; the old value stays. Since 1.0.
-  public func setStackSize(_ size: Int) throws(TreadleError) { try check(treadle_thread_set_stack_size(handle, max(size, 0))) }
+  public func setStackSize(_ size: Int) throws(TreadleError) {
+    try check(treadle_thread_set_stack_size(handle, max(size, 0)))
+  }
 
   /// The priority from 0 to 1 as it was set, whether the kernel has it or not; 0.5 by default (THR-13).
   /// Any thread. Since 1.0.
@@ -57,7 +59,9 @@ extension RunLoopThread {
   /// Sets the priority, limited to 0 to 1: before the start for any thread, later for the calling thread alone.
   /// With the default policy it sets the nice value (0: 19, 0.5: 0, 1: -20) (THR-13). Any thread.
   /// - Throws: `TreadleError` for NaN, and for another thread that was started. Since 1.0.
-  public func setPriority(_ priority: Double) throws(TreadleError) { try check(treadle_thread_set_priority(handle, priority)) }
+  public func setPriority(_ priority: Double) throws(TreadleError) {
+    try check(treadle_thread_set_priority(handle, priority))
+  }
 
   /// The policy as it was set (THR-13). Any thread. Since 1.0.
   public var policy: Policy {
@@ -69,5 +73,7 @@ extension RunLoopThread {
   /// Sets the policy for the start. If the system does not permit it, the thread starts with the default one, and
   /// its priority counts as not applied (THR-13). Any thread.
   /// - Throws: `TreadleError` after the start. Since 1.0.
-  public func setPolicy(_ policy: Policy) throws(TreadleError) { try check(treadle_thread_set_policy(handle, policy.rawValue)) }
+  public func setPolicy(_ policy: Policy) throws(TreadleError) {
+    try check(treadle_thread_set_policy(handle, policy.rawValue))
+  }
 }

@@ -16,11 +16,12 @@ extension RunLoopThread {
   /// No stack is told deeper.
   private static var deepest: Int { 128 }
 
-  /// The addresses to which the calls of the calling thread return, the innermost first: at least one, and at most 128 (THR-16).
-  /// Any thread. Since 1.0.
+  /// The addresses to which the calls of the calling thread return, the innermost first: at least one, and at most 128
+  /// (THR-16). Any thread. Since 1.0.
   public static var callStackReturnAddresses: [UInt] { addresses().map { UInt(bitPattern: $0) } }
 
-  /// The same as texts for people: the file, the exported symbol if there is one, and the address (THR-16). Any thread. Since 1.0.
+  /// The same as texts for people: the file, the exported symbol if there is one, and the address (THR-16). Any thread.
+  /// Since 1.0.
   public static var callStackSymbols: [String] {
     let addresses = addresses()
     guard let found = symbols(addresses, Int32(addresses.count)) else {

@@ -16,7 +16,8 @@ extension RunLoopThread {
       withUnsafeMutablePointer(to: &found) { place in
         _ = treadle_thread_use_value(
           handle, RunLoopThread.name(key),
-          { value, place in place?.assumingMemoryBound(to: (any Sendable)?.self).pointee = Value.use(value) { $0 } }, place)
+          { value, place in place?.assumingMemoryBound(to: (any Sendable)?.self).pointee = Value.use(value) { $0 } },
+          place)
       }
       return found
     }

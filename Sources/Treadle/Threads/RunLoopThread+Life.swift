@@ -36,11 +36,13 @@ extension RunLoopThread {
   /// Sets the cancelled flag, in any state; nothing else happens (THR-5). Any thread. Since 1.0.
   public func cancel() { _ = treadle_thread_cancel(handle) }
 
-  /// Cancels the thread and stops its loop at all levels, in a way that is not lost, whether the loop runs, will
-  /// run, or does not exist yet (THR-18, STOP-9). Everything that the running pass has taken is still called, such as all
-  /// posts queued then; what comes later is not called (STOP-3). With `atOnce` the run ends after the callback that runs, and
-  /// the rest of its pass is not called either. Any thread. Since 1.0.
-  public func stop(atOnce: Bool = false) { _ = treadle_thread_request_stop(handle, atOnce ? UInt32(TREADLE_STOP_AT_ONCE) : 0) }
+  /// Cancels the thread and stops its loop at all levels, in a way that is not lost, whether the loop runs, will run,
+  /// or does not exist yet (THR-18, STOP-9). Everything that the running pass has taken is still called, such as all
+  /// posts queued then; what comes later is not called (STOP-3). With `atOnce` the run ends after the callback that
+  /// runs, and the rest of its pass is not called either. Any thread. Since 1.0.
+  public func stop(atOnce: Bool = false) {
+    _ = treadle_thread_request_stop(handle, atOnce ? UInt32(TREADLE_STOP_AT_ONCE) : 0)
+  }
 
   /// `stop`, then `join` (THR-18). Any thread.
   /// - Throws: as `join`. Since 1.0.

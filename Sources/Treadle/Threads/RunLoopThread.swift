@@ -31,13 +31,14 @@ public final class RunLoopThread: Sendable {
   ///   - policy: how the kernel schedules it; see `Policy`.
   ///   - isDetached: whether the thread is detached (THR-17).
   ///   - scope: the thread's scope; nil: the scope that the calling thread has entered.
-  ///   - body: called on the new thread, and released when it has returned or when it is sure that it is never
-  ///     called (THR-4). An error that it throws goes to the last-resort handler (THR-19). nil: the thread is a worker, which
+  ///   - body: called on the new thread, and released when it has returned or when it is sure that it is never called
+  ///     (THR-4). An error that it throws goes to the last-resort handler (THR-19). nil: the thread is a worker, which
   ///     runs its loop until it is stopped, also while nothing is in it (THR-18, RUN-16).
-  /// - Throws: `TreadleError` for an attribute that is out of its range, when out of memory, when the scope is closed, or in
-  ///   the child of a fork. Since 1.0.
+  /// - Throws: `TreadleError` for an attribute that is out of its range, when out of memory, when the scope is closed,
+  ///   or in the child of a fork. Since 1.0.
   public convenience init(
-    name: String? = nil, stackSize: Int? = nil, priority: Double? = nil, policy: Policy = .default, isDetached: Bool = false,
+    name: String? = nil, stackSize: Int? = nil, priority: Double? = nil, policy: Policy = .default,
+    isDetached: Bool = false,
     scope: RunLoopScope? = nil, body: (@Sendable () throws -> Void)?
   ) throws(TreadleError) {
     var config = treadle_thread_config()
@@ -74,13 +75,14 @@ public final class RunLoopThread: Sendable {
     return thread
   }
 
-  /// Creates a worker and starts it: a thread that runs its loop until `stop`, also while nothing is in it; its loop takes work
-  /// when this returns (THR-18, RUN-16). Any thread.
+  /// Creates a worker and starts it: a thread that runs its loop until `stop`, also while nothing is in it; its loop
+  /// takes work when this returns (THR-18, RUN-16). Any thread.
   /// - Parameters:
   ///   - name: as in `init`.
   ///   - scope: as in `init`.
   /// - Throws: as `init` and `startAndWait`. Since 1.0.
-  public static func startWorker(name: String? = nil, scope: RunLoopScope? = nil) throws(TreadleError) -> RunLoopThread {
+  public static func startWorker(name: String? = nil, scope: RunLoopScope? = nil) throws(TreadleError) -> RunLoopThread
+  {
     let thread = try RunLoopThread(name: name, scope: scope, body: nil)
     try thread.startAndWait()
     return thread

@@ -101,7 +101,9 @@ package enum Pool {
     if !stack.pointee.entries.append(carrier) && ScopeWork.takeBack(work) { throw Failure.noMemory("object") }
   }
 
-  private static let releaseContent: ScopeWork.Dispose = { $0.assumingMemoryBound(to: PoolEntry.self).pointee.release() }
+  private static let releaseContent: ScopeWork.Dispose = {
+    $0.assumingMemoryBound(to: PoolEntry.self).pointee.release()
+  }
 
   // MARK: Inside
 
@@ -126,8 +128,8 @@ package enum Pool {
     if isCurrent(stack) && stack.pointee.isBottom(place, token) { _ = stack.pointee.takeLatest(above: place) }
   }
 
-  /// Releases the latest entries until `count` are left, or, with the token of the pool whose bottom is the last of these,
-  /// until it was closed by a release. A release may do everything: what is looked at after one is read anew.
+  /// Releases the latest entries until `count` are left, or, with the token of the pool whose bottom is the last of
+  /// these, until it was closed by a release. A release may do everything: what is looked at after one is read anew.
   private static func release(_ stack: UnsafeMutablePointer<PoolStack>, above count: Int, bottom token: UInt64) {
     let tag = treadle_system_tag()
     let before = stack.pointee.entries.count

@@ -3,8 +3,8 @@
 
 import CTreadleSystem
 
-/// The end of all loops (THR-21): one flag that every pass looks at before each callout, and every start, perform and run
-/// before it begins.
+/// The end of all loops (THR-21): one flag that every pass looks at before each callout, and every start, perform and
+/// run before it begins.
 package enum Shutdown {
   package static let failure = Failure(Status.closed, "process", "was shut down")
 }
@@ -12,14 +12,15 @@ package enum Shutdown {
 /// Calling a client's function outside of any run: a schedule or cancel, a notification. Counted, so that a
 /// shutdown can wait for the last; those of runs are counted by the runs themselves.
 ///
-/// Nothing is put on the heap here: it would be lost where the client ends its thread, and without memory Swift would trap. So
-/// the client's function is given with its arguments as words, or work around it as a C function with its state; never as a
-/// closure, whose context would have to outlive the call as far as Swift knows.
+/// Nothing is put on the heap here: it would be lost where the client ends its thread, and without memory Swift would
+/// trap. So the client's function is given with its arguments as words, or work around it as a C function with its
+/// state; never as a closure, whose context would have to outlive the call as far as Swift knows.
 package enum ClientCall {
   /// The word of a function with at most four integers or pointers. Nil, with nothing called, after a shutdown.
   @inline(__always)
   package static func during<Function>(
-    _ code: Function, _ a: UnsafeRawPointer?, _ b: UnsafeRawPointer? = nil, _ c: UnsafeRawPointer? = nil, _ d: UnsafeRawPointer? = nil
+    _ code: Function, _ a: UnsafeRawPointer?, _ b: UnsafeRawPointer? = nil, _ c: UnsafeRawPointer? = nil,
+    _ d: UnsafeRawPointer? = nil
   ) -> UInt? {
     var result: UInt?
     _ = counted { result = guarded(code, a, b, c, d) }
@@ -27,7 +28,9 @@ package enum ClientCall {
   }
 
   /// Work that calls a client. False, with `body` not called, after a shutdown.
-  package static func during<Value>(_ value: inout Value, _ body: @convention(c) (UnsafeMutableRawPointer?) -> Void) -> Bool {
+  package static func during<Value>(_ value: inout Value, _ body: @convention(c) (UnsafeMutableRawPointer?) -> Void)
+    -> Bool
+  {
     counted { withUnsafeMutablePointer(to: &value) { treadle_system_call_clients(body, $0) } }
   }
 
@@ -43,17 +46,20 @@ package enum ClientCall {
   /// Calls a client's function that is not counted: no exception leaves it (THR-19). `Function` is a C function's type.
   @inline(__always)
   package static func guarded<Function>(
-    _ code: Function, _ a: UnsafeRawPointer?, _ b: UnsafeRawPointer? = nil, _ c: UnsafeRawPointer? = nil, _ d: UnsafeRawPointer? = nil
+    _ code: Function, _ a: UnsafeRawPointer?, _ b: UnsafeRawPointer? = nil, _ c: UnsafeRawPointer? = nil,
+    _ d: UnsafeRawPointer? = nil
   ) -> UInt {
     treadle_system_call_client(
-      unsafeBitCast(code, to: UnsafeMutableRawPointer.self), UInt(bitPattern: a), UInt(bitPattern: b), UInt(bitPattern: c),
+      unsafeBitCast(code, to: UnsafeMutableRawPointer.self), UInt(bitPattern: a), UInt(bitPattern: b),
+      UInt(bitPattern: c),
       UInt(bitPattern: d))
   }
 
   /// A status, or another number of 32 bits, that a function returns.
   @inline(__always)
   package static func status<Function>(
-    _ code: Function, _ a: UnsafeRawPointer?, _ b: UnsafeRawPointer? = nil, _ c: UnsafeRawPointer? = nil, _ d: UnsafeRawPointer? = nil
+    _ code: Function, _ a: UnsafeRawPointer?, _ b: UnsafeRawPointer? = nil, _ c: UnsafeRawPointer? = nil,
+    _ d: UnsafeRawPointer? = nil
   ) -> Int32 {
     Int32(truncatingIfNeeded: guarded(code, a, b, c, d))
   }

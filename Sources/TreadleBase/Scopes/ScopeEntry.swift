@@ -12,8 +12,8 @@ struct ScopeEntry {
     case named
     /// Code of the plugin that the scope is of makes something, or is called where it makes things directly.
     case code
-    /// A function of the plugin that the scope is of is called, which is waited for. What is created meanwhile is not the
-    /// plugin's: its code creates by its table, and it may call functions of its host, which creates for itself.
+    /// A function of the plugin that the scope is of is called, which is waited for. What is created meanwhile is not
+    /// the plugin's: its code creates by its table, and it may call functions of its host, which creates for itself.
     case watched
     /// Other code is called, which has entered nothing.
     case aside
@@ -43,20 +43,24 @@ extension Scope {
     treadle_system_thread().pointee.scope?.assumingMemoryBound(to: Entry.self)
   }
 
-  /// The entries of the scopes that what the calling thread creates now belongs to, none of which is inside of the other.
+  /// The entries of the scopes that what the calling thread creates now belongs to, none of which is inside of the
+  /// other.
   struct Owners {
     var first: UnsafeMutablePointer<ScopeEntry>
     var second: UnsafeMutablePointer<ScopeEntry>?
   }
 
-  /// Code of a plugin creates for the plugin, and for the scope that it names, or has entered, as well: whichever ends first.
+  /// Code of a plugin creates for the plugin, and for the scope that it names, or has entered, as well: whichever ends
+  /// first.
   static var owners: Owners? {
     var next = innermost
     while let entry = next, entry.pointee.kind == .watched { next = entry.pointee.outer }
     guard let first = next, let scope = first.pointee.scope else { return nil }
     var second = first.pointee.outer
     if first.pointee.kind == .named {
-      while let entry = second, entry.pointee.kind == .byClient, !entry.pointee.isOfCode { second = entry.pointee.outer }
+      while let entry = second, entry.pointee.kind == .byClient, !entry.pointee.isOfCode {
+        second = entry.pointee.outer
+      }
       if second?.pointee.isOfCode != true { second = nil }
     } else if !first.pointee.isOfCode || second?.pointee.kind != .byClient {
       second = nil
@@ -69,8 +73,8 @@ extension Scope {
     return Owners(first: first, second: other.contains(scope) ? nil : second)
   }
 
-  /// The scope that the calling thread has entered last, if what it creates now belongs to that alone, and that is seen at once:
-  /// a client has entered it, and it is no plugin's. Otherwise nil.
+  /// The scope that the calling thread has entered last, if what it creates now belongs to that alone, and that is seen
+  /// at once: a client has entered it, and it is no plugin's. Otherwise nil.
   @inline(__always)
   private static var enteredAlone: Scope? {
     guard let entry = innermost, entry.pointee.kind == .byClient, let scope = entry.pointee.scope else { return nil }
@@ -120,7 +124,9 @@ extension Scope {
 
   private static func leaveLast(_ scope: Scope?) throws(Failure) {
     guard let entry = innermost else { throw Failure(Status.state, "scope", "was not entered by this thread") }
-    if entry.pointee.scope?.address != scope?.address { throw Failure(Status.state, "scope", "is not the one that this thread has entered last") }
+    if entry.pointee.scope?.address != scope?.address {
+      throw Failure(Status.state, "scope", "is not the one that this thread has entered last")
+    }
     if entry.pointee.kind != .byClient || entry.pointee.promised != 0 {
       throw Failure(Status.state, "scope", "is the scope of a call that is creating an object")
     }
@@ -170,11 +176,15 @@ extension Scope {
     return try body()
   }
   static func demandCreation() throws(Failure) {
-    if innermost?.pointee.kind == .nothing { throw Failure(Status.state, "plugin", "is being loaded: nothing is created before its init") }
+    if innermost?.pointee.kind == .nothing {
+      throw Failure(Status.state, "plugin", "is being loaded: nothing is created before its init")
+    }
   }
 
   @inline(never)
-  package static func beginAside() -> UnsafeMutableRawPointer? { (try? push(nil, .aside)).map { UnsafeMutableRawPointer($0) } }
+  package static func beginAside() -> UnsafeMutableRawPointer? {
+    (try? push(nil, .aside)).map { UnsafeMutableRawPointer($0) }
+  }
 }
 
 // MARK: Making
@@ -198,8 +208,8 @@ extension Scope {
     try within(named) { () throws(Failure) in try making(make) }
   }
 
-  /// Runs `body` inside of the scope that a client's handle means, or with 0 where the thread is. What a client has entered
-  /// meanwhile and not left is left after it.
+  /// Runs `body` inside of the scope that a client's handle means, or with 0 where the thread is. What a client has
+  /// entered meanwhile and not left is left after it.
   @inline(__always)
   package static func within<Made>(_ named: UInt, _ body: () throws(Failure) -> Made) throws(Failure) -> Made {
     let entry = named == 0 ? nil : try push(named)
@@ -207,17 +217,21 @@ extension Scope {
     return try body()
   }
 
-  /// Runs a client's function that belongs to the scope, and is waited for by a closing. What it makes is in the scope, unless
-  /// `isWatched`.
+  /// Runs a client's function that belongs to the scope, and is waited for by a closing. What it makes is in the scope,
+  /// unless `isWatched`.
   @inline(__always)
-  package func calling(isWatched: Bool = false, evenClosing: Bool = false, _ body: () throws(Failure) -> Void) throws(Failure) {
+  package func calling(isWatched: Bool = false, evenClosing: Bool = false, _ body: () throws(Failure) -> Void)
+    throws(Failure)
+  {
     let entry = try beginCalling(isWatched: isWatched, evenClosing: evenClosing)
     defer { Scope.endCalling(entry) }
     try body()
   }
 
   @inline(never)
-  package func beginCalling(isWatched: Bool = false, evenClosing: Bool = false) throws(Failure) -> UnsafeMutableRawPointer {
+  package func beginCalling(isWatched: Bool = false, evenClosing: Bool = false) throws(Failure)
+    -> UnsafeMutableRawPointer
+  {
     let entry = try Scope.push(self, isWatched ? .watched : .code)
     do throws(Failure) {
       try promise(by: entry, evenClosing: evenClosing)
@@ -227,10 +241,14 @@ extension Scope {
     }
     return UnsafeMutableRawPointer(entry)
   }
-  package static func endCalling(_ entry: UnsafeMutableRawPointer) { popAll(to: entry.assumingMemoryBound(to: ScopeEntry.self)) }
+  package static func endCalling(_ entry: UnsafeMutableRawPointer) {
+    popAll(to: entry.assumingMemoryBound(to: ScopeEntry.self))
+  }
 
   /// Enters it for one call by code of the plugin that it is of.
-  package func enterForCall() throws(Failure) -> UnsafeMutableRawPointer? { UnsafeMutableRawPointer(try Scope.push(self, .code)) }
+  package func enterForCall() throws(Failure) -> UnsafeMutableRawPointer? {
+    UnsafeMutableRawPointer(try Scope.push(self, .code))
+  }
 
   /// Leaves what was entered since an entry, and that, if it is there still: the child of a fork has entered nothing.
   @inline(never)
@@ -291,7 +309,9 @@ extension Scope {
   package var isMakingHere: Bool { isMaking(Scope.innermost) }
 
   /// The same of a thread whose innermost entry this is.
-  package func isMaking(_ innermost: UnsafeMutableRawPointer?) -> Bool { isMaking(innermost?.assumingMemoryBound(to: Entry.self)) }
+  package func isMaking(_ innermost: UnsafeMutableRawPointer?) -> Bool {
+    isMaking(innermost?.assumingMemoryBound(to: Entry.self))
+  }
 
   private func isMaking(_ innermost: UnsafeMutablePointer<Entry>?) -> Bool {
     var next = innermost
@@ -326,8 +346,8 @@ extension Scope {
     entry.pointee.next = nil
   }
 
-  /// Calls `body`, under the lock, with the kernel's id of each thread that makes something in the scope, runs a function that
-  /// belongs to it, or ends it.
+  /// Calls `body`, under the lock, with the kernel's id of each thread that makes something in the scope, runs a
+  /// function that belongs to it, or ends it.
   package func forEachMaker(_ body: (Int32) -> Void) {
     lock()
     defer { unlock() }

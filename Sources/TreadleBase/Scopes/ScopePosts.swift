@@ -4,12 +4,12 @@
 import CTreadleSystem
 package import Synchronization
 
-/// The plain posts of one scope that a loop calls, one after the other. They are no works (`ScopeWork`): they have nothing
-/// to release, so only the queues of loops know them, and a closing need not find those that wait.
+/// The plain posts of one scope that a loop calls, one after the other. They are no works (`ScopeWork`): they have
+/// nothing to release, so only the queues of loops know them, and a closing need not find those that wait.
 ///
-/// This lies in the frame of a run, and is on the scope's list from before the first call until after the last one. It is listed
-/// under the lock under which a closing ends the posts of the scope, so the closing finds it, and waits until it is gone, or no post
-/// is called.
+/// This lies in the frame of a run, and is on the scope's list from before the first call until after the last one. It
+/// is listed under the lock under which a closing ends the posts of the scope, so the closing finds it, and waits until
+/// it is gone, or no post is called.
 package struct ScopePosts: ~Copyable {
   package typealias Pointer = UnsafeMutablePointer<ScopePosts>
 
@@ -67,7 +67,8 @@ package struct ScopePosts: ~Copyable {
 }
 
 extension Scope {
-  /// Whether no post of the scope is called any more but those that run. Decided under the lock; a look without it orders nothing.
+  /// Whether no post of the scope is called any more but those that run. Decided under the lock; a look without it
+  /// orders nothing.
   package var hasEndedPosts: Bool { state.hasEndedPosts.load(ordering: .relaxed) }
 
   /// No post of the scope is called from here on but those that run.
@@ -98,8 +99,8 @@ extension Scope {
     return false
   }
 
-  /// Calls `body`, under the lock, for each post that runs, with the kernel's id of its thread, and how many the thread is to call
-  /// next that were queued behind that one.
+  /// Calls `body`, under the lock, for each post that runs, with the kernel's id of its thread, and how many the thread
+  /// is to call next that were queued behind that one.
   package func forEachCalledPosts(_ body: (Int32, Int) -> Void) {
     lock()
     defer { unlock() }

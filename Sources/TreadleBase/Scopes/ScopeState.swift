@@ -7,9 +7,10 @@ package import Synchronization
 /// The memory of a scope (`Scope`).
 package struct ScopeState: ~Copyable {
   package typealias Destroy = @convention(c) (UnsafeMutableRawPointer?) -> Void
-  /// Asked before each step of a closing, with the scope, no lock held, and until when there is time for it: whether what is
-  /// inside may be ended now. With `Scope.mayBegin`, `Scope.neededHere` or `Scope.threadEnds` in place of a time: what these say.
-  /// When the answer may be another one, something has come to rest. By several threads at once, also beside `destroy`.
+  /// Asked before each step of a closing, with the scope, no lock held, and until when there is time for it: whether
+  /// what is inside may be ended now. With `Scope.mayBegin`, `Scope.neededHere` or `Scope.threadEnds` in place of a
+  /// time: what these say. When the answer may be another one, something has come to rest. By several threads at once,
+  /// also beside `destroy`.
   package typealias Guardian = @convention(c) (UnsafeMutableRawPointer, Int64) -> Bool
 
   let reference: Reference
@@ -51,9 +52,9 @@ package struct ScopeState: ~Copyable {
 
 /// A scope: what is made while a thread has entered it belongs to it, and ends with it. A thin handle.
 ///
-/// It knows its members by their handles, so that none of them knows of the scope, and a member that has ended costs nothing but
-/// a stale entry, which is swept when room is needed. What has no handle is on a list (`ScopeWork`), but for plain posts, which
-/// queues know (`ScopePosts`).
+/// It knows its members by their handles, so that none of them knows of the scope, and a member that has ended costs
+/// nothing but a stale entry, which is swept when room is needed. What has no handle is on a list (`ScopeWork`), but
+/// for plain posts, which queues know (`ScopePosts`).
 package struct Scope {
   package let address: UnsafeMutablePointer<ScopeState>
   /// What the handle leads to.
@@ -80,7 +81,8 @@ package struct Scope {
 
   /// A new one. From here on `destroy(info)` is the scope's.
   package static func create(
-    label: UnsafePointer<CChar>?, destroy: ScopeState.Destroy?, info: UnsafeMutableRawPointer?, guardian: ScopeState.Guardian? = nil
+    label: UnsafePointer<CChar>?, destroy: ScopeState.Destroy?, info: UnsafeMutableRawPointer?,
+    guardian: ScopeState.Guardian? = nil
   ) throws(Failure) -> Scope {
     try Runtime.start()
     let length = label.map { strlen($0) &+ 1 } ?? 0
@@ -141,9 +143,12 @@ package struct Scope {
     Rest.announce()
   }
 
-  /// Runs `body`, which may call clients: where one of them ends the thread, a reference that the caller holds is dropped.
+  /// Runs `body`, which may call clients: where one of them ends the thread, a reference that the caller holds is
+  /// dropped.
   @inline(__always)
-  package func droppedIfThreadEnds<Result, Refusal: Error>(_ body: () throws(Refusal) -> Result) throws(Refusal) -> Result {
+  package func droppedIfThreadEnds<Result, Refusal: Error>(_ body: () throws(Refusal) -> Result) throws(Refusal)
+    -> Result
+  {
     try ObjectCall.recorded(0, UnsafeMutableRawPointer(address), { Scope($0).letGo() }, body)
   }
 
@@ -177,7 +182,8 @@ package struct Scope {
 
   /// For a guardian, in place of a time: whether the calling thread is inside of somebody who needs the scope.
   package static let neededHere = Int64.min &+ 1
-  /// For a guardian, in place of a time: the calling thread ends inside of functions that belong to the scope, or in `destroy`.
+  /// For a guardian, in place of a time: the calling thread ends inside of functions that belong to the scope, or in
+  /// `destroy`.
   package static let threadEnds = Int64.min &+ 2
   func tellThreadEnds() { _ = state.guardian?(UnsafeMutableRawPointer(address), Scope.threadEnds) }
   package var isNeededHere: Bool { state.guardian?(UnsafeMutableRawPointer(address), Scope.neededHere) ?? false }
@@ -238,7 +244,9 @@ package struct Scope {
   /// The same of a thread.
   package func isFinishing(on threadID: Int32) -> Bool { phase == Phase.finishing && state.finisher == threadID }
 
-  private var isEmptyLocked: Bool { state.members.isEmpty && state.works == nil && state.promised == 0 && state.posts == nil }
+  private var isEmptyLocked: Bool {
+    state.members.isEmpty && state.works == nil && state.promised == 0 && state.posts == nil
+  }
 }
 
 // MARK: Members
@@ -266,7 +274,9 @@ extension Scope {
   func redeem(_ handle: Handle?, by entry: UnsafeMutablePointer<ScopeEntry>) {
     lock()
     dropPromise(entry)
-    if let handle { _ = state.members.appendInRoom(Member(handle: UInt64(handle.bits), serial: nextSerial(), isTold: false)) }
+    if let handle {
+      _ = state.members.appendInRoom(Member(handle: UInt64(handle.bits), serial: nextSerial(), isTold: false))
+    }
     state.promised = state.promised &- 1
     let isAwaited = isClosing
     unlock()

@@ -62,8 +62,8 @@ extension Scope {
   /// Something in the scope, as its closing meets it.
   package enum Thing {
     case member(Member)
-    /// A work whose turn will not come any more: it was cancelled just now; and its place if it was taken out of that. With a
-    /// reference.
+    /// A work whose turn will not come any more: it was cancelled just now; and its place if it was taken out of that.
+    /// With a reference.
     case cancelled(ScopeWork.Pointer, ScopeWork.Place?)
     /// A registration, and the token that ends it, which nobody else gets. With a reference.
     case registration(ScopeWork.Pointer, UInt64)
@@ -88,12 +88,14 @@ extension Scope {
 
   private func takeLocked(_ tie: UnsafeMutablePointer<ScopeTie>) -> Thing {
     let work = tie.pointee.work
-    // The load is first, since every step of a closing meets the works that run, and should not take their word from their threads.
-    // The exchange acquires, since a comparison may have used the content (`ScopeWork.putBack`), which is released next.
+    // The load is first, since every step of a closing meets the works that run, and should not take their word from
+    // their threads. The exchange acquires, since a comparison may have used the content (`ScopeWork.putBack`), which
+    // is released next.
     let isTaken =
       work.pointee.phase.load(ordering: .sequentiallyConsistent) == ScopeWork.Phase.waiting
       && work.pointee.phase.compareExchange(
-        expected: ScopeWork.Phase.waiting, desired: ScopeWork.Phase.cancelled, successOrdering: .acquiring, failureOrdering: .relaxed
+        expected: ScopeWork.Phase.waiting, desired: ScopeWork.Phase.cancelled, successOrdering: .acquiring,
+        failureOrdering: .relaxed
       ).exchanged
     if isTaken {
       ScopeWork.retain(work)

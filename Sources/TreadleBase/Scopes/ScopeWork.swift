@@ -4,12 +4,13 @@
 import CTreadleSystem
 import Synchronization
 
-/// Something in a scope that has no handle: what is queued once (a post, a request, a release that was put off), or what stays
-/// until it is taken out: a registration, a value in a thread's dictionary. Around it lies its content, which the client gave; what is queued in its place, its carrier, knows the address.
+/// Something in a scope that has no handle: what is queued once (a post, a request, a release that was put off), or
+/// what stays until it is taken out: a registration, a value in a thread's dictionary. Around it lies its content,
+/// which the client gave; what is queued in its place, its carrier, knows the address.
 ///
-/// The content is given back once, by whoever ends it: its carrier, or the scope's closing, which leaves an empty carrier where
-/// it is. It is on the scope's list until the carrier is gone, or the closing has ended it. One that code of a plugin makes may
-/// be in two scopes (`Scope.owners`): the first that is closed ends it.
+/// The content is given back once, by whoever ends it: its carrier, or the scope's closing, which leaves an empty
+/// carrier where it is. It is on the scope's list until the carrier is gone, or the closing has ended it. One that code
+/// of a plugin makes may be in two scopes (`Scope.owners`): the first that is closed ends it.
 package struct ScopeWork: ~Copyable {
   package typealias Pointer = UnsafeMutablePointer<ScopeWork>
   /// Gives back what the client gave. Gets the content.
@@ -30,9 +31,10 @@ package struct ScopeWork: ~Copyable {
     package static let value: UInt32 = 38
   }
 
-  /// The carrier and the closing agree by exchanges of this one word whose turn it is; what they then use was given to them under the
-  /// lock of a queue or of the scope. So these exchanges order nothing, but for `putBack` and the closing's own look: of a work that is
-  /// put back and a scope whose closing has begun, one of the two threads sees what the other wrote.
+  /// The carrier and the closing agree by exchanges of this one word whose turn it is; what they then use was given to
+  /// them under the lock of a queue or of the scope. So these exchanges order nothing, but for `putBack` and the
+  /// closing's own look: of a work that is put back and a scope whose closing has begun, one of the two threads sees
+  /// what the other wrote.
   enum Phase {
     static let waiting: UInt32 = 0
     static let running: UInt32 = 1
@@ -41,7 +43,8 @@ package struct ScopeWork: ~Copyable {
     static let cancelled: UInt32 = 3
   }
 
-  /// Where a carrier is which must not stay behind, and the queue that it is in: somebody waits for it, or it would wait long.
+  /// Where a carrier is which must not stay behind, and the queue that it is in: somebody waits for it, or it would
+  /// wait long.
   package struct Place {
     let carrier: UnsafeMutableRawPointer
     let queue: UnsafeMutableRawPointer
@@ -81,8 +84,8 @@ package struct ScopeWork: ~Copyable {
   }
   private static var offset: Int { (MemoryLayout<ScopeWork>.size &+ 15) & ~15 }
 
-  /// A new one in the scope that the calling thread has entered; nil without one. The carrier has the reference. `dispose` gets
-  /// the content, whose memory stays. One that is not queued stays until it is ended by its token.
+  /// A new one in the scope that the calling thread has entered; nil without one. The carrier has the reference.
+  /// `dispose` gets the content, whose memory stays. One that is not queued stays until it is ended by its token.
   @inline(__always)
   package static func make<Content>(
     _ kind: UInt32, _ content: Content, isQueued: Bool = true, _ dispose: @escaping Dispose
@@ -105,10 +108,13 @@ package struct ScopeWork: ~Copyable {
   /// From here on its scopes know of it, unless one of them is closed.
   @inline(never)
   private static func begin(
-    _ memory: UnsafeMutableRawPointer, _ kind: UInt32, _ scope: Scope, _ other: Scope?, _ isQueued: Bool, _ dispose: @escaping Dispose
+    _ memory: UnsafeMutableRawPointer, _ kind: UInt32, _ scope: Scope, _ other: Scope?, _ isQueued: Bool,
+    _ dispose: @escaping Dispose
   ) throws(Failure) -> Pointer {
     let work = memory.bindMemory(to: ScopeWork.self, capacity: 1)
-    let second = other == nil ? nil : treadle_system_allocate(MemoryLayout<ScopeTie>.size)?.bindMemory(to: ScopeTie.self, capacity: 1)
+    let second =
+      other == nil
+      ? nil : treadle_system_allocate(MemoryLayout<ScopeTie>.size)?.bindMemory(to: ScopeTie.self, capacity: 1)
     if let other { second?.initialize(to: ScopeTie(work, other)) }
     if other != nil && second == nil {
       treadle_system_free(memory)
@@ -139,7 +145,9 @@ package struct ScopeWork: ~Copyable {
     return work
   }
 
-  private static func tie(_ work: Pointer) -> UnsafeMutablePointer<ScopeTie> { withUnsafeMutablePointer(to: &work.pointee.tie) { $0 } }
+  private static func tie(_ work: Pointer) -> UnsafeMutablePointer<ScopeTie> {
+    withUnsafeMutablePointer(to: &work.pointee.tie) { $0 }
+  }
 
   private static func forEachTie(_ work: Pointer, _ body: (UnsafeMutablePointer<ScopeTie>) -> Void) {
     body(tie(work))
@@ -177,8 +185,8 @@ package struct ScopeWork: ~Copyable {
     }
   }
 
-  /// The turn of a content has come that a host fetches, on no thread's stack; false if the scope has ended it. Nothing is carried
-  /// by no work.
+  /// The turn of a content has come that a host fetches, on no thread's stack; false if the scope has ended it. Nothing
+  /// is carried by no work.
   @inline(__always)
   package static func beginHandedOut(_ work: Pointer?) -> Bool {
     guard let work else { return true }
@@ -211,7 +219,8 @@ package struct ScopeWork: ~Copyable {
     if let work = memory?.assumingMemoryBound(to: ScopeWork.self) { end(work) }
   }
 
-  /// It was refused, and the content is the caller's again: true. False if the scope has ended it meanwhile: then it was taken.
+  /// It was refused, and the content is the caller's again: true. False if the scope has ended it meanwhile: then it
+  /// was taken.
   package static func takeBack(_ work: Pointer) -> Bool {
     let isMine = finish(work)
     leave(work)
@@ -222,7 +231,8 @@ package struct ScopeWork: ~Copyable {
   private static func finish(_ work: Pointer) -> Bool {
     if isCancelled(work) { return false }
     // From waiting, which the closing may exchange as well, or from running, which nobody else does.
-    let (isFinished, before) = work.pointee.phase.compareExchange(expected: Phase.waiting, desired: Phase.over, ordering: .relaxed)
+    let (isFinished, before) = work.pointee.phase.compareExchange(
+      expected: Phase.waiting, desired: Phase.over, ordering: .relaxed)
     if isFinished { return true }
     if before == Phase.running { work.pointee.phase.store(Phase.over, ordering: .relaxed) }
     return before == Phase.running
@@ -238,8 +248,8 @@ package struct ScopeWork: ~Copyable {
 
   // MARK: Registrations
 
-  /// It is registered under a token. True if its scope is closing, which may have looked for the token before. It may have ended
-  /// already: the caller has a reference.
+  /// It is registered under a token. True if its scope is closing, which may have looked for the token before. It may
+  /// have ended already: the caller has a reference.
   package static func register(_ work: Pointer, _ token: UInt64) -> Bool {
     work.pointee.token.store(token, ordering: .sequentiallyConsistent)
     return isAwaited(work)
@@ -247,9 +257,9 @@ package struct ScopeWork: ~Copyable {
 
   /// The token of a registration, once; 0 if it has none yet, was asked for it before, or is none.
   package static func takeToken(_ work: Pointer) -> UInt64 {
-    // `register` stores the token, then loads the scope's phase; a closing stores the phase, then loads the token here: one of the two
-    // sees what the other stored. The exchange orders nothing: it decides which of two closings has the token, and what that leads to
-    // is under a lock.
+    // `register` stores the token, then loads the scope's phase; a closing stores the phase, then loads the token here:
+    // one of the two sees what the other stored. The exchange orders nothing: it decides which of two closings has the
+    // token, and what that leads to is under a lock.
     if work.pointee.token.load(ordering: .sequentiallyConsistent) == 0 { return 0 }
     return work.pointee.token.exchange(0, ordering: .relaxed)
   }
@@ -320,11 +330,13 @@ package struct ScopeWork: ~Copyable {
 extension IndirectCallback {
   /// What a carrier carries; nil for any other callback.
   package var work: ScopeWork.Pointer? {
-    guard let drop, unsafeBitCast(drop, to: UInt.self) == unsafeBitCast(ScopeWork.endCarrier, to: UInt.self) else { return nil }
+    guard let drop, unsafeBitCast(drop, to: UInt.self) == unsafeBitCast(ScopeWork.endCarrier, to: UInt.self) else {
+      return nil
+    }
     return object?.assumingMemoryBound(to: ScopeWork.self)
   }
 
-  /// A carrier was refused: true if what it carries is its maker's again, as is what is no carrier. False if the scope has ended
-  /// it: it was taken over.
+  /// A carrier was refused: true if what it carries is its maker's again, as is what is no carrier. False if the scope
+  /// has ended it: it was taken over.
   package func takeBack() -> Bool { work.map { ScopeWork.takeBack($0) } ?? true }
 }

@@ -74,8 +74,9 @@ struct ArrayBody: Body {
     old.free()
   }
 
-  /// Room for one more value at one end. The values are moved to the middle, or to larger memory, once there is none; so
-  /// as many are added as are moved, whichever ends are used in turn. Those of a list that grows at its end alone begin at 0.
+  /// Room for one more value at one end. The values are moved to the middle, or to larger memory, once there is none;
+  /// so as many are added as are moved, whichever ends are used in turn. Those of a list that grows at its end alone
+  /// begin at 0.
   private mutating func makeRoom(isFront: Bool) -> Bool {
     if isFront ? start > 0 : start &+ count < capacity { return true }
     let isShared = isFront || start > 0
@@ -112,7 +113,9 @@ struct ArrayBody: Body {
   /// Lists that compare their values otherwise are not equal, even without any.
   static func isEqual(_ one: Pointer<ArrayBody>, _ other: Pointer<ArrayBody>) -> Bool {
     let equal = address(one.pointee.callbacks.callbacks.equal)
-    if one.pointee.count != other.pointee.count || equal != address(other.pointee.callbacks.callbacks.equal) { return false }
+    if one.pointee.count != other.pointee.count || equal != address(other.pointee.callbacks.callbacks.equal) {
+      return false
+    }
     var index = 0
     while index < one.pointee.count && index < other.pointee.count {
       if !one.pointee.callbacks.isEqual(one.pointee[index], other.pointee[index]) { return false }

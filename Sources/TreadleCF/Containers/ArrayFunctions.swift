@@ -7,7 +7,8 @@ public import CTreadleCF
 
 @_cdecl("CFArrayCreate")
 public func cfArrayCreate(
-  _ allocator: UInt, _ values: UnsafePointer<UInt>?, _ count: Int, _ callbacks: UnsafePointer<treadle_cf_value_callbacks>?
+  _ allocator: UInt, _ values: UnsafePointer<UInt>?, _ count: Int,
+  _ callbacks: UnsafePointer<treadle_cf_value_callbacks>?
 ) -> UInt {
   guard count >= 0, values != nil || count == 0 else {
     complain("CFArrayCreate")
@@ -21,7 +22,9 @@ public func cfArrayCreate(
 }
 
 @_cdecl("CFArrayCreateCopy")
-public func cfArrayCreateCopy(_ allocator: UInt, _ array: UInt) -> UInt { copy(array, "CFArrayCreateCopy", mutable: false) }
+public func cfArrayCreateCopy(_ allocator: UInt, _ array: UInt) -> UInt {
+  copy(array, "CFArrayCreateCopy", mutable: false)
+}
 
 @_cdecl("CFArrayCreateMutable")
 public func cfArrayCreateMutable(
@@ -93,7 +96,9 @@ public func cfArrayGetValues(_ array: UInt, _ range: treadle_cf_range, _ values:
 
 @_cdecl("CFArrayGetFirstIndexOfValue")
 public func cfArrayGetFirstIndexOfValue(_ array: UInt, _ range: treadle_cf_range, _ value: UInt) -> Int {
-  access(array, "CFArrayGetFirstIndexOfValue", -1) { (array: Pointer<ArrayBody>) in array.pointee.find(value, range) ?? -1 }
+  access(array, "CFArrayGetFirstIndexOfValue", -1) { (array: Pointer<ArrayBody>) in
+    array.pointee.find(value, range) ?? -1
+  }
 }
 
 @_cdecl("CFArrayGetLastIndexOfValue")
@@ -111,7 +116,9 @@ public func cfArrayGetLastIndexOfValue(_ array: UInt, _ range: treadle_cf_range,
 
 @_cdecl("CFArrayContainsValue")
 public func cfArrayContainsValue(_ array: UInt, _ range: treadle_cf_range, _ value: UInt) -> UInt8 {
-  access(array, "CFArrayContainsValue", 0) { (array: Pointer<ArrayBody>) in array.pointee.find(value, range) == nil ? 0 : 1 }
+  access(array, "CFArrayContainsValue", 0) { (array: Pointer<ArrayBody>) in
+    array.pointee.find(value, range) == nil ? 0 : 1
+  }
 }
 
 @_cdecl("CFArrayGetCountOfValue")
@@ -163,7 +170,9 @@ public func cfArrayInsertValueAtIndex(_ array: UInt, _ index: Int, _ value: UInt
 public func cfArraySetValueAtIndex(_ array: UInt, _ index: Int, _ value: UInt) {
   change(array, "CFArraySetValueAtIndex") { array in
     if index == array.pointee.count { return add(array, value, at: index) }
-    guard index >= 0, index < array.pointee.count, let kept = array.pointee.callbacks.retain(value) else { return false }
+    guard index >= 0, index < array.pointee.count, let kept = array.pointee.callbacks.retain(value) else {
+      return false
+    }
     let old = array.pointee[index]
     array.pointee.values?[index] = kept
     array.pointee.callbacks.release(old)
@@ -194,7 +203,9 @@ public func cfArrayAppendArray(_ array: UInt, _ other: UInt, _ range: treadle_cf
     access(other, "CFArrayAppendArray", false) { (other: Pointer<ArrayBody>) in
       guard other.pointee.contains(range) else { return false }
       var index = range.location
-      while index < range.location &+ range.length, add(array, other.pointee[index], at: array.pointee.count) { index &+= 1 }
+      while index < range.location &+ range.length, add(array, other.pointee[index], at: array.pointee.count) {
+        index &+= 1
+      }
       return true
     }
   }

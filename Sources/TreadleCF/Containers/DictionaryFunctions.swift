@@ -18,13 +18,16 @@ public func cfDictionaryCreate(
   if dictionary == 0 { return 0 }
   tables(dictionary, .dictionary, "CFDictionaryCreate", ()) { table in
     var index = 0
-    while index < count, let keys, let values, put(table, keys[index], values[index], .ifAbsent, isSet: false) { index &+= 1 }
+    while index < count, let keys, let values, put(table, keys[index], values[index], .ifAbsent, isSet: false) {
+      index &+= 1
+    }
   }
   return dictionary
 }
 
 private func make(
-  _ keyCallbacks: UnsafePointer<treadle_cf_key_callbacks>?, _ valueCallbacks: UnsafePointer<treadle_cf_value_callbacks>?,
+  _ keyCallbacks: UnsafePointer<treadle_cf_key_callbacks>?,
+  _ valueCallbacks: UnsafePointer<treadle_cf_value_callbacks>?,
   mutable: Bool
 ) -> UInt {
   let keys = keyCallbacks?.pointee ?? treadle_cf_key_callbacks()
@@ -85,7 +88,9 @@ public func cfDictionaryGetValue(_ dictionary: UInt, _ key: UInt) -> UInt {
 }
 
 @_cdecl("CFDictionaryGetValueIfPresent")
-public func cfDictionaryGetValueIfPresent(_ dictionary: UInt, _ key: UInt, _ value: UnsafeMutablePointer<UInt>?) -> UInt8 {
+public func cfDictionaryGetValueIfPresent(_ dictionary: UInt, _ key: UInt, _ value: UnsafeMutablePointer<UInt>?)
+  -> UInt8
+{
   lookUp(dictionary, .dictionary, "CFDictionaryGetValueIfPresent", key, 0) {
     value?.pointee = $0.value
     return 1
@@ -135,4 +140,6 @@ public func cfDictionaryRemoveValue(_ dictionary: UInt, _ key: UInt) {
 }
 
 @_cdecl("CFDictionaryRemoveAllValues")
-public func cfDictionaryRemoveAllValues(_ dictionary: UInt) { removeAll(dictionary, .dictionary, "CFDictionaryRemoveAllValues") }
+public func cfDictionaryRemoveAllValues(_ dictionary: UInt) {
+  removeAll(dictionary, .dictionary, "CFDictionaryRemoveAllValues")
+}

@@ -28,7 +28,9 @@ private func make(_ callbacks: UnsafePointer<treadle_cf_key_callbacks>?, mutable
 }
 
 @_cdecl("CFSetCreateCopy")
-public func cfSetCreateCopy(_ allocator: UInt, _ set: UInt) -> UInt { copyTable(set, .set, "CFSetCreateCopy", mutable: false) }
+public func cfSetCreateCopy(_ allocator: UInt, _ set: UInt) -> UInt {
+  copyTable(set, .set, "CFSetCreateCopy", mutable: false)
+}
 
 @_cdecl("CFSetCreateMutable")
 public func cfSetCreateMutable(
@@ -56,7 +58,9 @@ public func cfSetGetCountOfValue(_ set: UInt, _ value: UInt) -> Int {
 }
 
 @_cdecl("CFSetGetValue")
-public func cfSetGetValue(_ set: UInt, _ value: UInt) -> UInt { lookUp(set, .set, "CFSetGetValue", value, 0) { $0.key } }
+public func cfSetGetValue(_ set: UInt, _ value: UInt) -> UInt {
+  lookUp(set, .set, "CFSetGetValue", value, 0) { $0.key }
+}
 
 @_cdecl("CFSetGetValueIfPresent")
 public func cfSetGetValueIfPresent(_ set: UInt, _ candidate: UInt, _ value: UnsafeMutablePointer<UInt>?) -> UInt8 {
@@ -93,7 +97,9 @@ public func cfSetAddValue(_ set: UInt, _ value: UInt) { putInto(set, .set, "CFSe
 public func cfSetSetValue(_ set: UInt, _ value: UInt) { putInto(set, .set, "CFSetSetValue", value, 0, .always) }
 
 @_cdecl("CFSetReplaceValue")
-public func cfSetReplaceValue(_ set: UInt, _ value: UInt) { putInto(set, .set, "CFSetReplaceValue", value, 0, .ifPresent) }
+public func cfSetReplaceValue(_ set: UInt, _ value: UInt) {
+  putInto(set, .set, "CFSetReplaceValue", value, 0, .ifPresent)
+}
 
 @_cdecl("CFSetRemoveValue")
 public func cfSetRemoveValue(_ set: UInt, _ value: UInt) { removeFrom(set, .set, "CFSetRemoveValue", value) }

@@ -35,8 +35,8 @@ struct TableBody {
 
   func hash(of key: UInt) -> UInt { hash.map { spread(UInt64($0(key))) } ?? spread(UInt64(key)) }
 
-  /// Where the search for a hash begins. It is another for each size: values that come in the order of a larger table, from
-  /// which they are copied, would crowd at the beginning of a smaller one.
+  /// Where the search for a hash begins. It is another for each size: values that come in the order of a larger table,
+  /// from which they are copied, would crowd at the beginning of a smaller one.
   @inline(__always)
   private static func start(_ hash: UInt, _ mask: Int) -> Int {
     Int(bitPattern: spread(UInt64(hash ^ UInt(bitPattern: mask))) & UInt(bitPattern: mask))
@@ -48,7 +48,9 @@ struct TableBody {
     let hash = hash(of: key)
     var index = TableBody.start(hash, mask)
     while places[index].mark != Mark.empty {
-      if places[index].mark == Mark.used, places[index].hash == hash, keys.isEqual(places[index].key, key) { return index }
+      if places[index].mark == Mark.used, places[index].hash == hash, keys.isEqual(places[index].key, key) {
+        return index
+      }
       index = (index &+ 1) & mask
     }
     return nil

@@ -8,8 +8,8 @@ enum Putting {
   case ifAbsent, always, ifPresent
 }
 
-/// Puts a pair into a table, with the key's object in place of an equal one's; a set's value is not used. In CoreFoundation's
-/// order: values are retained and released before keys, what is new before what is old.
+/// Puts a pair into a table, with the key's object in place of an equal one's; a set's value is not used. In
+/// CoreFoundation's order: values are retained and released before keys, what is new before what is old.
 func put(_ table: Pointer<TableBody>, _ key: UInt, _ value: UInt, _ when: Putting, isSet: Bool) -> Bool {
   if let index = table.pointee.find(key) {
     if case .ifAbsent = when { return true }

@@ -13,15 +13,21 @@ public func cfEqual(_ one: UInt, _ other: UInt) -> UInt8 {
   if type != otherType { return 0 }
   switch type {
   case .string: return strings(one, other, "CFEqual", false) { $0.pointee.text.isEqual(to: $1.pointee.text) } ? 1 : 0
-  case .data: return pair(one, other, "CFEqual", false) { (a: Pointer<DataBody>, b) in a.pointee.isEqual(to: b.pointee) } ? 1 : 0
+  case .data:
+    return pair(one, other, "CFEqual", false) { (a: Pointer<DataBody>, b) in a.pointee.isEqual(to: b.pointee) } ? 1 : 0
   case .date: return dateOf(one, "CFEqual") == dateOf(other, "CFEqual") ? 1 : 0
-  case .number: return pair(one, other, "CFEqual", false) { (a: Pointer<NumberBody>, b) in a.pointee.compare(b.pointee) == 0 } ? 1 : 0
-  case .array: return pair(one, other, "CFEqual", false) { (a: Pointer<ArrayBody>, b) in ArrayBody.isEqual(a, b) } ? 1 : 0
+  case .number:
+    return pair(one, other, "CFEqual", false) { (a: Pointer<NumberBody>, b) in a.pointee.compare(b.pointee) == 0 }
+      ? 1 : 0
+  case .array:
+    return pair(one, other, "CFEqual", false) { (a: Pointer<ArrayBody>, b) in ArrayBody.isEqual(a, b) } ? 1 : 0
   case .set, .dictionary:
     return pairOfTables(one, other, type, "CFEqual", false) { TableBody.isEqual($0, $1) } ? 1 : 0
   case .source:
-    return pair(one, other, "CFEqual", false) { (a: Pointer<SourceBody>, b) in a.pointee.isEqual(to: b.pointee) } ? 1 : 0
-  case .allocator, .null, .boolean, .runLoop, .timer, .observer, .socket, .fileDescriptor, .messagePort, .machPort: return 0
+    return pair(one, other, "CFEqual", false) { (a: Pointer<SourceBody>, b) in a.pointee.isEqual(to: b.pointee) }
+      ? 1 : 0
+  case .allocator, .null, .boolean, .runLoop, .timer, .observer, .socket, .fileDescriptor, .messagePort, .machPort:
+    return 0
   }
 }
 
@@ -34,10 +40,13 @@ public func cfHash(_ object: UInt) -> UInt {
   switch type {
   case .string: return texts(object, "CFHash", 0) { $0.hash }
   case .data:
-    return access(object, "CFHash", 0) { (data: Pointer<DataBody>) in hash(data.pointee.bytes, min(data.pointee.count, 80)) }
+    return access(object, "CFHash", 0) { (data: Pointer<DataBody>) in
+      hash(data.pointee.bytes, min(data.pointee.count, 80))
+    }
   case .date: return spread(dateOf(object, "CFHash").bitPattern)
   case .number: return access(object, "CFHash", 0) { (number: Pointer<NumberBody>) in number.pointee.hash }
-  case .array: return access(object, "CFHash", 0) { (array: Pointer<ArrayBody>) in UInt(bitPattern: array.pointee.count) }
+  case .array:
+    return access(object, "CFHash", 0) { (array: Pointer<ArrayBody>) in UInt(bitPattern: array.pointee.count) }
   case .set, .dictionary: return tables(object, type, "CFHash", 0) { UInt(bitPattern: $0.pointee.count) }
   case .source:
     return access(object, "CFHash", 0) { (source: Pointer<SourceBody>) in

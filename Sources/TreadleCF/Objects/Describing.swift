@@ -27,7 +27,9 @@ public func cfShow(_ object: UInt) {
   var text = Text()
   describe(object, &text)
   var line = text.utf8()
-  if !line.failed { treadle_cf_print_line(line.bytes.map { UnsafeRawPointer($0).assumingMemoryBound(to: CChar.self) }, line.count) }
+  if !line.failed {
+    treadle_cf_print_line(line.bytes.map { UnsafeRawPointer($0).assumingMemoryBound(to: CChar.self) }, line.count)
+  }
   line.free()
   text.free()
 }
@@ -48,7 +50,11 @@ private func describe(_ object: UInt, _ kind: Kind?, _ out: inout Text) {
   case .string: texts(object, "CFCopyDescription", ()) { text.append($0) }
   case .number:
     access(object, "CFCopyDescription", ()) { (number: Pointer<NumberBody>) in
-      if number.pointee.isFloating { text.append(double: number.pointee.floating) } else { text.append(integer: number.pointee.integer) }
+      if number.pointee.isFloating {
+        text.append(double: number.pointee.floating)
+      } else {
+        text.append(integer: number.pointee.integer)
+      }
     }
   case .date: text.append(double: dateOf(object, "CFCopyDescription"))
   case .boolean:

@@ -4,8 +4,8 @@
 import CTreadle
 import CTreadleCF
 
-/// The numbers of Mach ports: an object's place in the table, with the last bits of its generation, so that the number of a
-/// port that is gone is not soon another's.
+/// The numbers of Mach ports: an object's place in the table, with the last bits of its generation, so that the number
+/// of a port that is gone is not soon another's.
 enum MachName {
   static func of(_ port: UInt) -> UInt32 {
     UInt32(truncatingIfNeeded: port >> 4) & 0xFF_FFFF | UInt32(truncatingIfNeeded: port >> 28) << 24
@@ -52,7 +52,9 @@ private enum MachOption {
 }
 
 @_cdecl("_CFMachMessageSend")
-public func cfMachMessageSend(_ message: UnsafeRawPointer?, _ option: Int32, _ size: UInt32, _ milliseconds: UInt32) -> Int32 {
+public func cfMachMessageSend(_ message: UnsafeRawPointer?, _ option: Int32, _ size: UInt32, _ milliseconds: UInt32)
+  -> Int32
+{
   if option & MachOption.receive != 0 || option & MachOption.send == 0 { return MachResult.invalidReceive }
   guard let message else { return MachResult.invalidData }
   if Int(size) < MemoryLayout<treadle_cf_mach_header>.size { return MachResult.tooSmall }

@@ -55,7 +55,9 @@ public func cfMachPortCreateWithPort(
 }
 
 @_cdecl("CFMachPortGetPort")
-public func cfMachPortGetPort(_ port: UInt) -> UInt32 { machPorts(port, "CFMachPortGetPort", 0) { _ in MachName.of(port) } }
+public func cfMachPortGetPort(_ port: UInt) -> UInt32 {
+  machPorts(port, "CFMachPortGetPort", 0) { _ in MachName.of(port) }
+}
 
 @_cdecl("CFMachPortGetContext")
 public func cfMachPortGetContext(_ port: UInt, _ context: UnsafeMutablePointer<treadle_cf_context>?) {

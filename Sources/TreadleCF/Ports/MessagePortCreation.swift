@@ -72,11 +72,12 @@ private func drop(_ port: UInt) {
   slot.drop()
 }
 
-/// The object of an item that this process has already, with a reference for the caller, whose reference to the item this takes;
-/// nil if the item was not made by these functions, or its object is gone.
+/// The object of an item that this process has already, with a reference for the caller, whose reference to the item
+/// this takes; nil if the item was not made by these functions, or its object is gone.
 private func existingPort(_ handle: OpaquePointer?) -> UInt? {
   var info: UnsafeMutableRawPointer?
-  guard treadle_get_context_info(UnsafeMutableRawPointer(handle), &info) >= 0, let slot = Slot.hold(UInt(bitPattern: info), .messagePort)
+  guard treadle_get_context_info(UnsafeMutableRawPointer(handle), &info) >= 0,
+    let slot = Slot.hold(UInt(bitPattern: info), .messagePort)
   else { return nil }
   guard let memory = slot.pointer.pointee.body else {
     slot.drop()
@@ -132,7 +133,8 @@ private func makeRemote(_ name: UnsafePointer<CChar>) -> UInt? {
       return known
     }
     var info: UnsafeMutableRawPointer?
-    isForeign = treadle_get_context_info(UnsafeMutableRawPointer(handle), &info) < 0 || !mayBeObject(UInt(bitPattern: info))
+    isForeign =
+      treadle_get_context_info(UnsafeMutableRawPointer(handle), &info) < 0 || !mayBeObject(UInt(bitPattern: info))
     if !isForeign {
       drop(port)
       _ = treadle_invalidate(UnsafeMutableRawPointer(handle))

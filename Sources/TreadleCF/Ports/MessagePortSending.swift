@@ -47,13 +47,17 @@ public func cfMessagePortSendRequest(
       if size > 0x6000_0000 { return Result.transportError }
       // One whose other side has gone before is invalid now, though nobody may have looked.
       if !body.pointee.isRemote || treadle_message_port_check(port) < 0 { return Result.isInvalid }
-      if replyMode == 0 { return Result.of(treadle_message_port_send(port, id, bytes, size, nanoseconds(sendTimeout)), function) }
+      if replyMode == 0 {
+        return Result.of(treadle_message_port_send(port, id, bytes, size, nanoseconds(sendTimeout)), function)
+      }
       return withText(replyMode, function, Result.transportError) { mode in
         request(port, id, bytes, size, nanoseconds(sendTimeout), nanoseconds(receiveTimeout), mode, returnData)
       }
     }
     if data == 0 { return send(nil, 0) }
-    return access(data, function, Result.transportError) { (data: Pointer<DataBody>) in send(data.pointee.bytes, data.pointee.count) }
+    return access(data, function, Result.transportError) { (data: Pointer<DataBody>) in
+      send(data.pointee.bytes, data.pointee.count)
+    }
   }
 }
 
@@ -73,5 +77,6 @@ private func request(
 /// A reply without bytes is none (MSG-5).
 private func keepReply(_ data: UnsafeRawPointer?, _ size: Int, _ info: UnsafeMutableRawPointer?) {
   if size == 0 { return }
-  info?.assumingMemoryBound(to: UInt.self).pointee = DataBody.make(data?.assumingMemoryBound(to: UInt8.self), size, mutable: false)
+  info?.assumingMemoryBound(to: UInt.self).pointee = DataBody.make(
+    data?.assumingMemoryBound(to: UInt8.self), size, mutable: false)
 }

@@ -4,9 +4,10 @@
 import CTreadle
 import CTreadleCF
 
-/// A message port or a Mach port. The item is one of Treadle's: a message port, or a port. Every reference to a local message
-/// port or a Mach port is one to that item, which refers to this object by its context; so a loop that has the item keeps both.
-/// A remote message port is in no loop of its client's: its references are counted here, and it has one to its item.
+/// A message port or a Mach port. The item is one of Treadle's: a message port, or a port. Every reference to a local
+/// message port or a Mach port is one to that item, which refers to this object by its context; so a loop that has the
+/// item keeps both. A remote message port is in no loop of its client's: its references are counted here, and it has
+/// one to its item.
 struct PortBody {
   // First, as in all items.
   var base: ItemBase
@@ -20,7 +21,8 @@ struct PortBody {
   var invalidated: treadle_cf_invalidated_fn?
   /// The end is told, or is being told.
   var hasEnded = false
-  /// The client's info is retained. Another thread may have found the port, and ended it, before: then the end is told from here.
+  /// The client's info is retained. Another thread may have found the port, and ended it, before: then the end is told
+  /// from here.
   var hasBegun: Bool
   var endsAtOnce = false
   /// The source and the name, with a reference each; 0 for none.
@@ -68,8 +70,8 @@ func lockingPorts<Result>(_ work: () -> Result) -> Result {
   return result
 }
 
-/// Gives a port its item, if it has none yet; whether that is its item now. The handle is written once, under the lock, and every
-/// thread that reads it has been here, or has got the port from one that has.
+/// Gives a port its item, if it has none yet; whether that is its item now. The handle is written once, under the lock,
+/// and every thread that reads it has been here, or has got the port from one that has.
 func bindItem(_ body: Pointer<PortBody>, _ handle: OpaquePointer?) -> Bool {
   lockingPorts {
     if body.pointee.handle == nil { body.pointee.base.handle = handle }

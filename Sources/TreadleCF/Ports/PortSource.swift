@@ -4,9 +4,9 @@
 import CTreadle
 import CTreadleCF
 
-// The source of a port: a body of its own for the item of the port, whose references are the item's. The port keeps it, so that
-// it is the same one as long as it is valid. It ends with the port, or before, by CFRunLoopSourceInvalidate: then the item
-// leaves the loops that it has come into by this source.
+// The source of a port: a body of its own for the item of the port, whose references are the item's. The port keeps it,
+// so that it is the same one as long as it is valid. It ends with the port, or before, by CFRunLoopSourceInvalidate:
+// then the item leaves the loops that it has come into by this source.
 
 /// The source of a port, which the caller owns; 0 for a port that is invalid.
 func makePortSource(_ port: UInt, _ kind: Kind, _ order: Int, _ function: StaticString) -> UInt {
@@ -51,7 +51,8 @@ private func newPortSource(_ port: UInt, _ body: Pointer<PortBody>, _ order: Int
     .source,
     allocate(
       SourceBody(
-        base: ItemBase(handle: body.pointee.handle, client: client), variant: .ofPort, order: order, equal: nil, hash: nil)))
+        base: ItemBase(handle: body.pointee.handle, client: client), variant: .ofPort, order: order, equal: nil,
+        hash: nil)))
 }
 
 /// The port's own reference to a source.
@@ -100,6 +101,7 @@ func removePortSource(_ source: UInt, _ loop: OpaquePointer?, _ mode: UnsafePoin
 
 func portSourceIsIn(_ source: UInt, _ loop: OpaquePointer?, _ mode: UnsafePointer<CChar>) -> Bool {
   sources(source, "CFRunLoopContainsSource", false) { body in
-    !lockingPorts { body.pointee.isOver } && treadle_loop_contains(loop, UnsafeMutableRawPointer(body.pointee.handle), mode)
+    !lockingPorts { body.pointee.isOver }
+      && treadle_loop_contains(loop, UnsafeMutableRawPointer(body.pointee.handle), mode)
   }
 }

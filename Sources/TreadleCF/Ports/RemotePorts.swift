@@ -4,8 +4,9 @@
 import CTreadle
 import CTreadleCF
 
-/// Remote ports whose clients want to be told of their end are in the loop of a thread of this library, as on Apple's systems,
-/// where a queue of the system's tells it: no loop of the program's needs to run for that, or has a source more.
+/// Remote ports whose clients want to be told of their end are in the loop of a thread of this library, as on Apple's
+/// systems, where a queue of the system's tells it: no loop of the program's needs to run for that, or has a source
+/// more.
 enum RemotePorts {
   static func watch(_ item: UnsafeMutableRawPointer?, _ function: StaticString) {
     let place = withUnsafeMutablePointer(to: &treadle_cf_shared().pointee.watcher) { $0 }

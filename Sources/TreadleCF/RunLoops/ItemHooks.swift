@@ -45,7 +45,8 @@ func describeItem(_ info: UnsafeMutableRawPointer?, _ buffer: UnsafeMutablePoint
 
 private func base(_ slot: Slot) -> UnsafeMutablePointer<ItemBase>? {
   switch slot.kind {
-  case .source, .timer, .observer, .messagePort, .machPort: slot.pointer.pointee.body?.assumingMemoryBound(to: ItemBase.self)
+  case .source, .timer, .observer, .messagePort, .machPort:
+    slot.pointer.pointee.body?.assumingMemoryBound(to: ItemBase.self)
   default: nil
   }
 }

@@ -61,7 +61,9 @@ private func make(
 private func notify(_ handle: OpaquePointer?, _ activity: UInt32, _ info: UnsafeMutableRawPointer?) {
   let observer = UInt(bitPattern: info)
   access(observer, "CFRunLoopObserverCallBack", ()) { (body: Pointer<ObserverBody>) in
-    if body.pointee.isBlock { return treadle_cf_block_call_observer(body.pointee.client.info, observer, UInt(activity)) }
+    if body.pointee.isBlock {
+      return treadle_cf_block_call_observer(body.pointee.client.info, observer, UInt(activity))
+    }
     body.pointee.callout?(observer, UInt(activity), body.pointee.client.info)
   }
 }

@@ -50,7 +50,9 @@ struct SourceBody: ItemBody {
     }
   }
 
-  func invalidate() -> Int32 { variant == .custom ? treadle_source_invalidate(handle) : treadle_descriptor_invalidate(handle) }
+  func invalidate() -> Int32 {
+    variant == .custom ? treadle_source_invalidate(handle) : treadle_descriptor_invalidate(handle)
+  }
 }
 
 /// A callback as a number, to be compared; 0 for none.

@@ -13,7 +13,9 @@ func sources<Result>(
 }
 
 @_cdecl("CFRunLoopSourceGetOrder")
-public func cfRunLoopSourceGetOrder(_ source: UInt) -> Int { sources(source, "CFRunLoopSourceGetOrder", 0) { $0.pointee.order } }
+public func cfRunLoopSourceGetOrder(_ source: UInt) -> Int {
+  sources(source, "CFRunLoopSourceGetOrder", 0) { $0.pointee.order }
+}
 
 @_cdecl("CFRunLoopSourceInvalidate")
 public func cfRunLoopSourceInvalidate(_ source: UInt) {
@@ -31,7 +33,9 @@ public func cfRunLoopSourceIsValid(_ source: UInt) -> UInt8 {
 @_cdecl("CFRunLoopSourceSignal")
 public func cfRunLoopSourceSignal(_ source: UInt) {
   sources(source, "CFRunLoopSourceSignal", ()) { source in
-    if source.pointee.variant == .custom { check(treadle_source_signal(source.pointee.handle), "CFRunLoopSourceSignal") }
+    if source.pointee.variant == .custom {
+      check(treadle_source_signal(source.pointee.handle), "CFRunLoopSourceSignal")
+    }
   }
 }
 

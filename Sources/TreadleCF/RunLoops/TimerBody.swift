@@ -13,8 +13,8 @@ struct TimerBody: ItemBody {
   /// The info is a block, in place of the callout.
   let isBlock: Bool
   let order: Int
-  /// As they were asked for, and as Treadle has them: dates are reported bit for bit. The date and its time change together,
-  /// under LOCK_SHARED.
+  /// As they were asked for, and as Treadle has them: dates are reported bit for bit. The date and its time change
+  /// together, under LOCK_SHARED.
   let interval: Double
   let step: Int64
   var date: Double
@@ -26,8 +26,8 @@ struct TimerBody: ItemBody {
   func date(of moment: Int64) -> Double { moment == time ? date : Calendar.date(moment) }
 }
 
-/// Times as dates. Both directions use one offset between the clocks, which is looked at with each use, and kept until the
-/// wall clock is a millisecond off: so a date that was made a time is the same date again. Dates so long past that
+/// Times as dates. Both directions use one offset between the clocks, which is looked at with each use, and kept until
+/// the wall clock is a millisecond off: so a date that was made a time is the same date again. Dates so long past that
 /// nanoseconds cannot count them are as many steps of a floating number before those that can.
 enum Calendar {
   private static var second: Int64 { 1_000_000_000 }
@@ -36,7 +36,9 @@ enum Calendar {
   private static var longPast: Int64 { -4_700_000_000_000_000_000 }
 
   static func date(_ moment: Int64) -> Double {
-    if moment <= longPast { return -Double(bitPattern: UInt64(bitPattern: longPast &- moment) &+ first.magnitude.bitPattern) }
+    if moment <= longPast {
+      return -Double(bitPattern: UInt64(bitPattern: longPast &- moment) &+ first.magnitude.bitPattern)
+    }
     let (since, overflow) = moment.subtractingReportingOverflow(offset())
     if overflow { return treadle_time_to_absolute(moment) }
     return Double(since / second) + Double(since % second) / 1e9

@@ -23,7 +23,8 @@ public func cfRunLoopTimerCreateWithHandler(
     complain("CFRunLoopTimerCreateWithHandler")
     return 0
   }
-  let timer = make(date, interval, order, ClientContext(block: copy), nil, isBlock: true, "CFRunLoopTimerCreateWithHandler")
+  let timer = make(
+    date, interval, order, ClientContext(block: copy), nil, isBlock: true, "CFRunLoopTimerCreateWithHandler")
   treadle_cf_block_release(copy)
   return timer
 }
@@ -45,7 +46,8 @@ private func make(
     return 0
   }
   let body = TimerBody(
-    base: ItemBase(client: client), callout: callout, isBlock: isBlock, order: order, interval: interval, step: step, date: date, time: time)
+    base: ItemBase(client: client), callout: callout, isBlock: isBlock, order: order, interval: interval, step: step,
+    date: date, time: time)
   let timer = Slot.make(.timer, allocate(body))
   if timer == 0 { return 0 }
   var context = treadle_timer_context()
@@ -83,7 +85,8 @@ public func cfRunLoopTimerGetNextFireDate(_ timer: UInt) -> Double {
   access(timer, "CFRunLoopTimerGetNextFireDate", 0) { (body: Pointer<TimerBody>) in
     lockingDates {
       var time: Int64 = 0
-      guard treadle_timer_is_valid(body.pointee.handle), treadle_timer_get_next_fire(body.pointee.handle, &time) >= 0 else {
+      guard treadle_timer_is_valid(body.pointee.handle), treadle_timer_get_next_fire(body.pointee.handle, &time) >= 0
+      else {
         return 0
       }
       return body.pointee.date(of: time)
@@ -155,5 +158,6 @@ public func cfRunLoopTimerGetTolerance(_ timer: UInt) -> Double {
 public func cfRunLoopTimerSetTolerance(_ timer: UInt, _ tolerance: Double) {
   var nanoseconds: Int64 = 0
   if !tolerance.isNaN { _ = treadle_time_from_seconds(tolerance, &nanoseconds) }
-  check(treadle_timer_set_tolerance(handle(timer, "CFRunLoopTimerSetTolerance"), nanoseconds), "CFRunLoopTimerSetTolerance")
+  check(
+    treadle_timer_set_tolerance(handle(timer, "CFRunLoopTimerSetTolerance"), nanoseconds), "CFRunLoopTimerSetTolerance")
 }

@@ -18,13 +18,17 @@ enum ConstantStrings {
     var reader = UTF8Reader(bytes, count)
     if reader.skipASCII() == count {
       let key = hash(bytes, count)
-      let known = look(key, table) { $0.length == count && treadle_cf_compare($0.ascii, bytes, count) == 0 && $0.isASCII }
+      let known = look(key, table) {
+        $0.length == count && treadle_cf_compare($0.ascii, bytes, count) == 0 && $0.isASCII
+      }
       if known != 0 { return known }
       var text = Text()
       text.append(ascii: bytes, count)
       return add(stringOf(text), key, table)
     }
-    guard var text = Encoding.utf8.decode(bytes, count, external: false) ?? Encoding.latin1.decode(bytes, count, external: false)
+    guard
+      var text = Encoding.utf8.decode(bytes, count, external: false)
+        ?? Encoding.latin1.decode(bytes, count, external: false)
     else { return 0 }
     let known = look(text.hash, table) { $0.isEqual(to: text) }
     if known == 0 { return add(stringOf(text), text.hash, table) }
@@ -53,7 +57,8 @@ enum ConstantStrings {
   }
 
   private static func body(_ string: UInt) -> UnsafeMutablePointer<StringBody>? {
-    treadle_cf_slot(UInt32(truncatingIfNeeded: string >> 4) & 0xFF_FFFF)?.pointee.body?.assumingMemoryBound(to: StringBody.self)
+    treadle_cf_slot(UInt32(truncatingIfNeeded: string >> 4) & 0xFF_FFFF)?.pointee.body?.assumingMemoryBound(
+      to: StringBody.self)
   }
 
   private static func table() -> UnsafeMutablePointer<Table>? {
@@ -69,7 +74,8 @@ enum ConstantStrings {
       adopt(Constants.defaultMode, table: memory.assumingMemoryBound(to: Table.self))
       adopt(Constants.defaultMode &+ 16, table: memory.assumingMemoryBound(to: Table.self))
     }
-    return UnsafeMutableRawPointer(bitPattern: treadle_cf_shared().pointee.constant_strings)?.assumingMemoryBound(to: Table.self)
+    return UnsafeMutableRawPointer(bitPattern: treadle_cf_shared().pointee.constant_strings)?.assumingMemoryBound(
+      to: Table.self)
   }
 
   private static func adopt(_ string: UInt, table: UnsafeMutablePointer<Table>) {

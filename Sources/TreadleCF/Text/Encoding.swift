@@ -76,8 +76,8 @@ enum Encoding {
     return true
   }
 
-  /// A byte of the encodings that have one a character; one that is no ASCII is taken for ISO Latin 1, as CoreFoundation
-  /// takes it.
+  /// A byte of the encodings that have one a character; one that is no ASCII is taken for ISO Latin 1, as
+  /// CoreFoundation takes it.
   private func scalar(_ byte: UInt8) -> UInt32 {
     if case .macRoman = self, byte >= 0x80 { return UInt32(treadle_cf_mac_roman(byte)) }
     return UInt32(byte)

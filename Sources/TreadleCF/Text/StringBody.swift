@@ -65,7 +65,9 @@ struct StringBody: Body {
 }
 
 /// A new string of a text, which is taken; 0 if there is no memory.
-func stringOf(_ text: consuming Text, mutable: Bool = false) -> UInt { Slot.make(.string, StringBody.make(text, mutable: mutable)) }
+func stringOf(_ text: consuming Text, mutable: Bool = false) -> UInt {
+  Slot.make(.string, StringBody.make(text, mutable: mutable))
+}
 
 @inline(__always)
 func strings<Result>(

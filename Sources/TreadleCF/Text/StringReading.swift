@@ -78,8 +78,8 @@ public func cfStringGetBytes(
   }
 }
 
-/// Adds the bytes of a range as far as the encoding can say it, or has the loss byte for it, and they fit; how many units
-/// that were.
+/// Adds the bytes of a range as far as the encoding can say it, or has the loss byte for it, and they fit; how many
+/// units that were.
 private func encode(
   _ text: Text, _ range: treadle_cf_range, _ encoding: Encoding, loss: UInt8, limit: Int, _ out: inout ByteBuffer
 ) -> Int {
@@ -111,7 +111,9 @@ public func cfStringCreateExternalRepresentation(
   guard cfStringGetBytes(string, range, encoding, loss, 1, nil, 0, &size) == range.length else { return 0 }
   let data = cfDataCreateMutable(allocator, 0)
   cfDataSetLength(data, size)
-  if cfDataGetLength(data) == size { _ = cfStringGetBytes(string, range, encoding, loss, 1, cfDataGetMutableBytePtr(data), size, &size) }
+  if cfDataGetLength(data) == size {
+    _ = cfStringGetBytes(string, range, encoding, loss, 1, cfDataGetMutableBytePtr(data), size, &size)
+  }
   return data
 }
 

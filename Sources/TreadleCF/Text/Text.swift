@@ -235,7 +235,9 @@ struct Text {
 
 /// A letter of ASCII as a small one, if case does not matter.
 @inline(__always)
-private func folded(_ unit: UInt16, _ folding: Bool) -> UInt16 { folding && unit >= 0x41 && unit <= 0x5A ? unit | 0x20 : unit }
+private func folded(_ unit: UInt16, _ folding: Bool) -> UInt16 {
+  folding && unit >= 0x41 && unit <= 0x5A ? unit | 0x20 : unit
+}
 
 /// Whether it is one of the two units of a pair, alone.
 @inline(__always)

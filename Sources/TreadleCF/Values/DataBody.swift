@@ -27,7 +27,9 @@ struct DataBody: Body {
     return Slot.make(.data, memory)
   }
 
-  func isEqual(to other: DataBody) -> Bool { count == other.count && treadle_cf_compare(bytes, other.bytes, count) == 0 }
+  func isEqual(to other: DataBody) -> Bool {
+    count == other.count && treadle_cf_compare(bytes, other.bytes, count) == 0
+  }
 
   func contains(_ range: treadle_cf_range) -> Bool {
     range.location >= 0 && range.length >= 0 && range.location <= count && range.length <= count &- range.location

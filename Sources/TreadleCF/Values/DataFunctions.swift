@@ -111,7 +111,9 @@ private func change(
     // The bytes may be the object's own, which moving them would change.
     var copy = ByteBuffer()
     if bytes != nil { copy.append(bytes, size) }
-    if copy.failed || !data.pointee.replace(range, bytes == nil ? nil : UnsafePointer(copy.bytes), size) { complain(function) }
+    if copy.failed || !data.pointee.replace(range, bytes == nil ? nil : UnsafePointer(copy.bytes), size) {
+      complain(function)
+    }
     copy.free()
   }
 }

@@ -36,7 +36,8 @@ struct NumberBody: Body {
     case 4: integer = value.loadUnaligned(as: Int64.self)
     default: integer = 0
     }
-    floating = type == 5 ? Double(value.loadUnaligned(as: Float.self)) : type == 6 ? value.loadUnaligned(as: Double.self) : 0
+    floating =
+      type == 5 ? Double(value.loadUnaligned(as: Float.self)) : type == 6 ? value.loadUnaligned(as: Double.self) : 0
     // As in CoreFoundation, which has one object for each of these.
     let isSmall = type <= 4 && integer >= -1 && integer <= 12
     self.type = isSmall ? 3 : type == 5 && !floating.isFinite ? 6 : type
@@ -69,14 +70,17 @@ struct NumberBody: Body {
     return floating > -limit - 1 && floating < limit ? Int64(floating) : Int64(truncatingIfNeeded: Whole.min)
   }
 
-  private func stored<Value: FixedWidthInteger & BitwiseCopyable>(_ value: Value, _ to: UnsafeMutableRawPointer) -> Bool {
+  private func stored<Value: FixedWidthInteger & BitwiseCopyable>(_ value: Value, _ to: UnsafeMutableRawPointer) -> Bool
+  {
     to.storeBytes(of: value, as: Value.self)
     let kept = Int64(truncatingIfNeeded: value)
     return isFloating ? NumberBody.order(kept, floating) == 0 || floating == 0 && kept == 0 : kept == integer
   }
 
   /// Whether a floating number is this one.
-  private func isSame(_ value: Double) -> Bool { isFloating ? value == floating : NumberBody.order(integer, value) == 0 }
+  private func isSame(_ value: Double) -> Bool {
+    isFloating ? value == floating : NumberBody.order(integer, value) == 0
+  }
 
   /// An integer and a floating number, exactly; what is no number comes before every integer, -0 before 0.
   private static func order(_ integer: Int64, _ floating: Double) -> Int {

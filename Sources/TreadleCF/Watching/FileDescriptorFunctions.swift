@@ -53,7 +53,9 @@ public func cfFileDescriptorDisableCallBacks(_ descriptor: UInt, _ kinds: UInt) 
 
 @_cdecl("CFFileDescriptorInvalidate")
 public func cfFileDescriptorInvalidate(_ descriptor: UInt) {
-  watches(descriptor, .fileDescriptor, "CFFileDescriptorInvalidate", ()) { invalidate($0, "CFFileDescriptorInvalidate") }
+  watches(descriptor, .fileDescriptor, "CFFileDescriptorInvalidate", ()) {
+    invalidate($0, "CFFileDescriptorInvalidate")
+  }
 }
 
 @_cdecl("CFFileDescriptorIsValid")
@@ -71,7 +73,8 @@ public func cfFileDescriptorCreateRunLoopSource(_ allocator: UInt, _ descriptor:
 private let function: StaticString = "CFFileDescriptorCallBack"
 
 /// Treadle saw a descriptor ready: each armed kind is disarmed, then told (FD-2, FD-4). A descriptor that hung up or
-/// failed is ready for both (FD-5); one whose peer only closed its own direction, which Treadle calls hung up too, is not.
+/// failed is ready for both (FD-5); one whose peer only closed its own direction, which Treadle calls hung up too, is
+/// not.
 func readyDescriptor(_ handle: OpaquePointer?, _ events: UInt32, _ info: UnsafeMutableRawPointer?) {
   let descriptor = sources(UInt(bitPattern: info), function, 0) { $0.pointee.client.info }
   watches(descriptor, .fileDescriptor, function, ()) { body in
@@ -85,11 +88,14 @@ func readyDescriptor(_ handle: OpaquePointer?, _ events: UInt32, _ info: UnsafeM
     }
     let hasTold = canRead && tell(descriptor, body, armed & WatchBody.Kinds.read)
     // Removed by that call it is not called any more in this pass (OBJ-9).
-    if canWrite && (!hasTold || isInRunningMode(handle)) { _ = tell(descriptor, body, armed & WatchBody.Kinds.writeOfDescriptor) }
+    if canWrite && (!hasTold || isInRunningMode(handle)) {
+      _ = tell(descriptor, body, armed & WatchBody.Kinds.writeOfDescriptor)
+    }
   }
 }
 
-/// Whether the kind was due; 0 is none. What Treadle watches for is put right in any case: it may be more than what is armed.
+/// Whether the kind was due; 0 is none. What Treadle watches for is put right in any case: it may be more than what is
+/// armed.
 private func tell(_ descriptor: UInt, _ body: Pointer<WatchBody>, _ kind: UInt) -> Bool {
   var isDue = false
   adjusting(body, function) {

@@ -4,8 +4,8 @@
 import CTreadle
 import CTreadleCF
 
-// The modes that a socket's source is in: its kinds are enabled when it comes into the first one, and can be enabled and
-// disabled while it is in one, as in CoreFoundation. A file descriptor's arming has nothing to do with them (FD-3).
+// The modes that a socket's source is in: its kinds are enabled when it comes into the first one, and can be enabled
+// and disabled while it is in one, as in CoreFoundation. A file descriptor's arming has nothing to do with them (FD-3).
 
 /// Adds a source that may be a socket's or a descriptor's, by `add`, which returns Treadle's status.
 func adding(_ source: UInt, _ loop: UInt, _ function: StaticString, _ add: () -> Int32) {
@@ -24,13 +24,15 @@ func adding(_ source: UInt, _ loop: UInt, _ function: StaticString, _ add: () ->
   owner.drop()
 }
 
-/// A mode of a loop has come to the common ones, and brought the loop's sources of those in: the sockets' that were in no
-/// mode until then are enabled.
+/// A mode of a loop has come to the common ones, and brought the loop's sources of those in: the sockets' that were in
+/// no mode until then are enabled.
 func becameCommon(_ loop: UInt) {
   SocketTable.forEach { socket in
     guard let slot = Slot.hold(socket, .socket) else { return }
     if let body = slot.pointer.pointee.body?.assumingMemoryBound(to: WatchBody.self) {
-      let mayBegin = lockingSockets { !body.pointee.isScheduled && body.pointee.loops.contains(loop) && isInAnyMode(body.pointee.source, body) }
+      let mayBegin = lockingSockets {
+        !body.pointee.isScheduled && body.pointee.loops.contains(loop) && isInAnyMode(body.pointee.source, body)
+      }
       if mayBegin { changing(body, "CFRunLoopAddCommonMode") { schedule(body) } }
     }
     slot.drop()

@@ -7,8 +7,8 @@ import CTreadleCF
 private let function: StaticString = "CFSocketCallBack"
 
 /// Treadle saw a socket ready. The kinds that are due are taken at once, and told in order: Connect, the reading kind,
-/// Write; no more once the socket became invalid, or the kind disabled, in between (SOCK-6, SOCK-10). In the end the flags
-/// decide which of them wait again.
+/// Write; no more once the socket became invalid, or the kind disabled, in between (SOCK-6, SOCK-10). In the end the
+/// flags decide which of them wait again.
 func readySocket(_ handle: OpaquePointer?, _ events: UInt32, _ info: UnsafeMutableRawPointer?) {
   let socket = sources(UInt(bitPattern: info), function, 0) { $0.pointee.client.info }
   sockets(socket, function, ()) { body in
@@ -59,16 +59,20 @@ private func take(_ body: Pointer<WatchBody>, _ readiness: Int) -> UInt? {
   body.pointee.armed &= ~due
   // What Data and Accept take is gone from the descriptor: the next of it may be told from inside of the call.
   let reads = due & 3
-  if reads > WatchBody.Kinds.read, reads & body.pointee.flags & ~body.pointee.disabled != 0 { body.pointee.armed |= reads }
+  if reads > WatchBody.Kinds.read, reads & body.pointee.flags & ~body.pointee.disabled != 0 {
+    body.pointee.armed |= reads
+  }
   return due
 }
 
 /// Whether one of some kinds is due still.
 private func may(_ body: Pointer<WatchBody>, _ due: UInt, _ kinds: UInt) -> Bool {
-  due & kinds != 0 && lockingSockets { body.pointee.isValid && !body.pointee.isFresh && due & kinds & body.pointee.disabled == 0 }
+  due & kinds != 0
+    && lockingSockets { body.pointee.isValid && !body.pointee.isFresh && due & kinds & body.pointee.disabled == 0 }
 }
 
-private func call(_ socket: UInt, _ body: Pointer<WatchBody>, _ kind: UInt, _ address: UInt, _ data: UnsafeRawPointer?) {
+private func call(_ socket: UInt, _ body: Pointer<WatchBody>, _ kind: UInt, _ address: UInt, _ data: UnsafeRawPointer?)
+{
   callingOut(body) { info in body.pointee.socketCallout?(socket, kind, address, data, info) }
 }
 

@@ -62,7 +62,9 @@ public func cfSocketConnectToAddress(_ socket: UInt, _ address: UInt, _ timeout:
 }
 
 @_cdecl("CFSocketInvalidate")
-public func cfSocketInvalidate(_ socket: UInt) { sockets(socket, "CFSocketInvalidate", ()) { invalidate($0, "CFSocketInvalidate") } }
+public func cfSocketInvalidate(_ socket: UInt) {
+  sockets(socket, "CFSocketInvalidate", ()) { invalidate($0, "CFSocketInvalidate") }
+}
 
 @_cdecl("CFSocketIsValid")
 public func cfSocketIsValid(_ socket: UInt) -> UInt8 {
@@ -73,12 +75,16 @@ public func cfSocketIsValid(_ socket: UInt) -> UInt8 {
 public func cfSocketCopyAddress(_ socket: UInt) -> UInt { copyAddress(socket, peer: false, "CFSocketCopyAddress") }
 
 @_cdecl("CFSocketCopyPeerAddress")
-public func cfSocketCopyPeerAddress(_ socket: UInt) -> UInt { copyAddress(socket, peer: true, "CFSocketCopyPeerAddress") }
+public func cfSocketCopyPeerAddress(_ socket: UInt) -> UInt {
+  copyAddress(socket, peer: true, "CFSocketCopyPeerAddress")
+}
 
 private func copyAddress(_ socket: UInt, peer: Bool, _ function: StaticString) -> UInt {
   sockets(socket, function, 0) { body in
     var address = treadle_cf_address()
-    guard lockingSockets({ body.pointee.isValid }), treadle_cf_name(body.pointee.fd, peer, &address) >= 0 else { return 0 }
+    guard lockingSockets({ body.pointee.isValid }), treadle_cf_name(body.pointee.fd, peer, &address) >= 0 else {
+      return 0
+    }
     return dataOf(address)
   }
 }

@@ -36,7 +36,8 @@ struct AllocatedStub: ~Copyable {
   /// Has calls of the pointer lead to `ClosureEntry`.
   static func prepare(_ stub: Stub, _ signature: Signature) -> Bool {
     treadle_ffi_prepare_closure(
-      stub.allocated.pointee.writable, &signature.body.pointee.cif, ClosureEntry.call, stub.slot, stub.slot.pointee.code)
+      stub.allocated.pointee.writable, &signature.body.pointee.cif, ClosureEntry.call, stub.slot, stub.slot.pointee.code
+    )
   }
 }
 

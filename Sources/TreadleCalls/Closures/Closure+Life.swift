@@ -9,8 +9,8 @@ package import TreadleBase
 extension Closure {
   /// No call begins any more. False when that was so before.
   package func retire() -> Bool {
-    // Not asked of the stub, which may serve another closure by now. Relaxed: of several threads one is the first, and what calls
-    // and the end go by is the stub's word.
+    // Not asked of the stub, which may serve another closure by now. Relaxed: of several threads one is the first, and
+    // what calls and the end go by is the stub's word.
     if body.pointee.isRetired.exchange(1, ordering: .relaxed) != 0 { return false }
     if body.pointee.stub.retire() { end() }
     return true
@@ -48,8 +48,8 @@ extension Closure {
     }
   }
 
-  /// Its scope is closed: it is retired, calls that wait for the loop never begin, and no client owns it any more. True if the
-  /// calling thread is in a call of it.
+  /// Its scope is closed: it is retired, calls that wait for the loop never begin, and no client owns it any more. True
+  /// if the calling thread is in a call of it.
   package static func endInScope(_ handle: Handle) throws(Failure) -> Bool {
     let closure = try Closure.retained(handle.bits)
     defer { closure.drop() }
@@ -108,7 +108,8 @@ extension Closure {
     let body = self.body
     let state: UInt32 = isOver ? 2 : body.pointee.isRetired.load(ordering: .relaxed)
     return Info(
-      state: state, waiting: body.pointee.carrier.map { Carrier.waitingCount($0) } ?? 0, handled: body.pointee.handled.load(ordering: .relaxed),
+      state: state, waiting: body.pointee.carrier.map { Carrier.waitingCount($0) } ?? 0,
+      handled: body.pointee.handled.load(ordering: .relaxed),
       failed: body.pointee.failed.load(ordering: .relaxed), dropped: body.pointee.dropped.load(ordering: .relaxed),
       timedOut: body.pointee.timedOut.load(ordering: .relaxed), late: body.pointee.late.load(ordering: .relaxed))
   }

@@ -58,7 +58,8 @@ package struct Closure {
   private func occupy(_ stub: Stub) {
     let body = self.body
     body.pointee.owners.add(1, ordering: .relaxed)
-    // Before the body is named: a call that finds an earlier life's tag behind the body has found an earlier life's body.
+    // Before the body is named: a call that finds an earlier life's tag behind the body has found an earlier life's
+    // body.
     stub.slot.pointee.tag.store(body.pointee.tag, ordering: .releasing)
     let former = stub.name(body)
     if let former { ClosureBody.leaveStub(former) }
@@ -83,8 +84,11 @@ package struct Closure {
   func awaitEnd() { cell.pointee.reference.set(Reference.Mark.awaited) }
   func abandonClients() { cell.pointee.reference.abandonClients() }
 
-  /// Runs `body`, which may call clients: where one of them ends the thread, a reference that the caller holds is dropped.
-  package func droppedIfThreadEnds<Result, Refusal: Error>(_ body: () throws(Refusal) -> Result) throws(Refusal) -> Result {
+  /// Runs `body`, which may call clients: where one of them ends the thread, a reference that the caller holds is
+  /// dropped.
+  package func droppedIfThreadEnds<Result, Refusal: Error>(_ body: () throws(Refusal) -> Result) throws(Refusal)
+    -> Result
+  {
     try ObjectCall.recorded(0, holding: self, { $0.assumingMemoryBound(to: Closure.self).pointee.drop() }, body)
   }
 

@@ -66,7 +66,8 @@ struct ClosureBody: ~Copyable {
         to: ClosureBody(
           left: nil, owners: Atomic(1), signature: plan.signature, handler: plan.handler,
           defaultResult: resultSize == 0 ? nil : UnsafeMutableRawPointer(room), tag: treadle_system_tag(),
-          carrier: carrier, stub: stub, handle: Handle(bits: 0), isKept: plan.keepsCode, isRetired: Atomic(0), isDrained: Atomic(0),
+          carrier: carrier, stub: stub, handle: Handle(bits: 0), isKept: plan.keepsCode, isRetired: Atomic(0),
+          isDrained: Atomic(0),
           isAwaited: Atomic(0), reports: Atomic(0), handled: Atomic(0), failed: Atomic(0), dropped: Atomic(0),
           timedOut: Atomic(0), late: Atomic(0)))
       return body

@@ -12,14 +12,15 @@ enum ClosureEntry {
   private typealias Arguments = UnsafeMutablePointer<UnsafeMutableRawPointer?>
 
   /// From libffi, with pointers to the arguments.
-  static let call: @convention(c) (
-    UnsafeMutablePointer<ffi_cif>?, UnsafeMutableRawPointer?, UnsafeMutablePointer<UnsafeMutableRawPointer?>?,
-    UnsafeMutableRawPointer?
-  ) -> Void = { type, result, arguments, slot in
-    guard let type, let result, let slot else { return }
-    ForeignReference.resolve(Signature(namedBy: type), arguments)
-    perform(Stub(slot), type, arguments, result: result)
-  }
+  static let call:
+    @convention(c) (
+      UnsafeMutablePointer<ffi_cif>?, UnsafeMutableRawPointer?, UnsafeMutablePointer<UnsafeMutableRawPointer?>?,
+      UnsafeMutableRawPointer?
+    ) -> Void = { type, result, arguments, slot in
+      guard let type, let result, let slot else { return }
+      ForeignReference.resolve(Signature(namedBy: type), arguments)
+      perform(Stub(slot), type, arguments, result: result)
+    }
 
   /// From a stub itself, with the image of the registers; the type is one whose arguments all travel in these.
   static let callWithRegisters: treadle_stub_handler_fn = { slot, image, type in

@@ -81,8 +81,8 @@ extension Hop {
   }
 
   /// The call that the loop comes to last. The order of the list is not the loop's where two callers were on their way
-  /// at a time, and the arguments of a caller must not overtake his earlier ones. Not one that is over, and about to leave the list.
-  /// The caller holds the gate.
+  /// at a time, and the arguments of a caller must not overtake his earlier ones. Not one that is over, and about to
+  /// leave the list. The caller holds the gate.
   private var newestOfLoop: HoppedCall.Pointer? {
     var newest: HoppedCall.Pointer?
     var place: UInt64 = 0

@@ -80,14 +80,16 @@ struct Hop {
     switch outcome {
     case Status.ok: return true
     case Status.timeout: giveUp()
-    case Status.closed: LastError.record(Failure(outcome, "loop", "has ended, or treadle_shutdown was called"), in: "closure")
+    case Status.closed:
+      LastError.record(Failure(outcome, "loop", "has ended, or treadle_shutdown was called"), in: "closure")
     default: break
     }
     return false
   }
 
-  /// Tells a thread that closes the closure of the call, which is in the queue by now. Relaxed: that thread says that it waits, and
-  /// then looks at the queue under the carrier's gate, under which the call was queued. The later of the two sees the other.
+  /// Tells a thread that closes the closure of the call, which is in the queue by now. Relaxed: that thread says that
+  /// it waits, and then looks at the queue under the carrier's gate, under which the call was queued. The later of the
+  /// two sees the other.
   private func announceCall() {
     if body.pointee.isAwaited.load(ordering: .relaxed) != 0 { Rest.announce() }
   }

@@ -39,7 +39,8 @@ struct HoppedCall: ~Copyable {
   /// What a call of this signature needs, without texts.
   static func size(_ signature: Signature) -> Int {
     CarriedCall.size(
-      room: resultOffset &+ ForeignResult.room(for: signature.result.layout) &+ ArgumentCopy.sizeWithoutTexts(signature))
+      room: resultOffset &+ ForeignResult.room(for: signature.result.layout) &+ ArgumentCopy.sizeWithoutTexts(signature)
+    )
   }
 
   /// Nil when there is no memory. The caller is inside of the stub, and gives the call's reference up.
@@ -56,7 +57,8 @@ struct HoppedCall: ~Copyable {
     pointer.initialize(
       to: HoppedCall(
         turnstile: Turnstile(), body: body, carrier: carrier, result: result, arguments: arguments, store: store,
-        isAwaitingRoom: false, hasBegun: false, next: nil, previous: nil, isListed: false, hasRoom: false, laterArguments: nil))
+        isAwaitingRoom: false, hasBegun: false, next: nil, previous: nil, isListed: false, hasRoom: false,
+        laterArguments: nil))
     body.pointee.stub.enterAgain()
     return pointer
   }
@@ -74,7 +76,8 @@ struct HoppedCall: ~Copyable {
     let arguments = leaveQueue(call) ?? call.pointee.arguments
     call.pointee.hasBegun = true
     ClosureCall.perform(
-      call.pointee.body, loop: loop, arguments: UnsafePointer(arguments.assumingMemoryBound(to: UnsafeRawPointer?.self)),
+      call.pointee.body, loop: loop,
+      arguments: UnsafePointer(arguments.assumingMemoryBound(to: UnsafeRawPointer?.self)),
       result: call.pointee.result)
     return true
   }

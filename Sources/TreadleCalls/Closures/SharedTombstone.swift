@@ -5,9 +5,9 @@ import CTreadleSystem
 import Synchronization
 import TreadleBase
 
-/// What tombstones have in common if their signature and default result are the same: a closure's body, of which calls get
-/// the default result; and those of kept pointers the blocks that more stubs come from. So a pointer costs no memory of its own
-/// once its closure is gone.
+/// What tombstones have in common if their signature and default result are the same: a closure's body, of which calls
+/// get the default result; and those of kept pointers the blocks that more stubs come from. So a pointer costs no
+/// memory of its own once its closure is gone.
 ///
 /// Never freed; a signature has a few.
 struct SharedTombstone: ~Copyable {
@@ -34,8 +34,8 @@ struct SharedTombstone: ~Copyable {
   /// Whether there have been so many pointers that more are expected.
   var isFrequent: Bool { count.load(ordering: .relaxed) >= SharedTombstone.fewest }
 
-  /// A closure is gone, and its stub names what is shared. If there is no memory for that, or there are too many default
-  /// results, the stub keeps the closure's own body.
+  /// A closure is gone, and its stub names what is shared. If there is no memory for that, or there are too many
+  /// default results, the stub keeps the closure's own body.
   static func replace(_ body: ClosureBody.Pointer) {
     let stub = body.pointee.stub
     guard body.pointee.tag == treadle_system_tag(), let shared = shared(by: body) else { return }

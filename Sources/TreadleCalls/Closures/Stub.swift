@@ -44,8 +44,8 @@ struct Stub {
   @inline(__always)
   func enterAgain() { slot.pointee.word.add(StubWord.call, ordering: .relaxed) }
 
-  /// The call is over. True when it was the last one of a retired closure, whose end is the caller's to make. All that decides on
-  /// that is in the one word.
+  /// The call is over. True when it was the last one of a retired closure, whose end is the caller's to make. All that
+  /// decides on that is in the one word.
   @inline(__always)
   func leave() -> Bool {
     let now = StubWord(bits: slot.pointee.word.subtract(StubWord.call, ordering: .acquiringAndReleasing).newValue)
@@ -104,8 +104,8 @@ struct Stub {
     return former?.assumingMemoryBound(to: ClosureBody.self)
   }
 
-  /// Has a tombstone name a body that is never freed, and give up its own. False if that is not to be: a call looks at it, or the
-  /// stub serves another closure, which has given it up.
+  /// Has a tombstone name a body that is never freed, and give up its own. False if that is not to be: a call looks at
+  /// it, or the stub serves another closure, which has given it up.
   func rename(_ own: ClosureBody.Pointer, _ shared: ClosureBody.Pointer) -> Bool {
     let (own, shared) = (UnsafeMutableRawPointer(own), UnsafeMutableRawPointer(shared))
     let renamed = slot.pointee.body.compareExchange(expected: own, desired: shared, ordering: .acquiringAndReleasing)
@@ -113,10 +113,12 @@ struct Stub {
     // Calls that begin to look now look at the other.
     if StubWord(bits: slot.pointee.word.add(0, ordering: .acquiringAndReleasing).newValue).readers == 0 { return true }
     // If it is not named any more, another closure has taken the stub, which it could not while a call looked.
-    return !slot.pointee.body.compareExchange(expected: shared, desired: own, ordering: .acquiringAndReleasing).exchanged
+    return !slot.pointee.body.compareExchange(expected: shared, desired: own, ordering: .acquiringAndReleasing)
+      .exchanged
   }
 
-  /// The tombstone of a kept pointer names another body from now on, which is never freed. When this returns no call looks at the former one.
+  /// The tombstone of a kept pointer names another body from now on, which is never freed. When this returns no call
+  /// looks at the former one.
   func seal(naming shared: ClosureBody.Pointer) {
     slot.pointee.body.store(UnsafeMutableRawPointer(shared), ordering: .releasing)
     var now = StubWord(bits: slot.pointee.word.bitwiseOr(StubWord.seal, ordering: .acquiringAndReleasing).newValue)

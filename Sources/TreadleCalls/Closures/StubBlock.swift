@@ -6,12 +6,12 @@ import CTreadleStubs
 import CTreadleSystem
 import Synchronization
 
-/// Stubs in memory that is mapped for them, for kept pointers of one signature and one default result: 16 KiB of code, which is the
-/// same memory in all blocks, and 16 KiB of slots, of which the last one holds a `Header`.
+/// Stubs in memory that is mapped for them, for kept pointers of one signature and one default result: 16 KiB of code,
+/// which is the same memory in all blocks, and 16 KiB of slots, of which the last one holds a `Header`.
 ///
-/// When all closures of a block are gone its slots do not change any more, and those of all such blocks are alike: they are
-/// replaced by the tombstones' image, mapped once more. What is left of the pointers are their addresses, which never mean
-/// anything else. A call that comes meanwhile finds the same in the old slots and in the new ones.
+/// When all closures of a block are gone its slots do not change any more, and those of all such blocks are alike: they
+/// are replaced by the tombstones' image, mapped once more. What is left of the pointers are their addresses, which
+/// never mean anything else. A call that comes meanwhile finds the same in the old slots and in the new ones.
 struct StubBlock {
   private struct Header: ~Copyable {
     let shared: SharedTombstone.Pointer
@@ -27,7 +27,8 @@ struct StubBlock {
   private static let size = Int(TREADLE_STUB_BLOCK)
   private static let slotSize = Int(TREADLE_STUB_ROOM)
   private static let count = size / slotSize &- 1
-  /// A process has as many at most: two million pointers. Each uses two of the kernel's mappings, of which there are 65,530.
+  /// A process has as many at most: two million pointers. Each uses two of the kernel's mappings, of which there are
+  /// 65,530.
   static let limit: UInt32 = 8192
   /// The code that all blocks show.
   private static let code = Atomic<UInt>(0)
@@ -61,7 +62,8 @@ struct StubBlock {
       treadle_system_unmap(memory, size)
       return nil
     }
-    let entered = place.compareExchange(expected: 0, desired: UInt(bitPattern: memory), ordering: .acquiringAndReleasing)
+    let entered = place.compareExchange(
+      expected: 0, desired: UInt(bitPattern: memory), ordering: .acquiringAndReleasing)
     if entered.exchanged { return memory }
     treadle_system_unmap(memory, size)
     return UnsafeMutableRawPointer(bitPattern: entered.original)
@@ -78,13 +80,16 @@ struct StubBlock {
 
   /// A blank stub that leads calls to `ClosureEntry`; nil if the signature cannot. Guarded by the pool's gate.
   func take() -> Stub? {
-    guard !isUsedUp, let words = StubPool.words(header.pointee.shared.pointee.body.pointee.signature) else { return nil }
+    guard !isUsedUp, let words = StubPool.words(header.pointee.shared.pointee.body.pointee.signature) else {
+      return nil
+    }
     let offset = header.pointee.taken &* StubBlock.slotSize
     header.pointee.taken &+= 1
     let slot = (slots + offset).bindMemory(to: StubSlot.self, capacity: 1)
     slot.initialize(
       to: StubSlot(
-        code: slots - StubBlock.size + offset, words, word: StubWord(bits: 0), body: nil, tag: 0, flags: StubSlot.Flag.block))
+        code: slots - StubBlock.size + offset, words, word: StubWord(bits: 0), body: nil, tag: 0,
+        flags: StubSlot.Flag.block))
     slot.pointee.next = UnsafeMutableRawPointer(header).assumingMemoryBound(to: StubSlot.self)
     return Stub(slot)
   }

@@ -111,7 +111,9 @@ enum StubPool {
     }
   }
 
-  private static var unfit: Failure { Failure(Status.notSupported, "signature", "cannot be a closure with this libffi") }
+  private static var unfit: Failure {
+    Failure(Status.notSupported, "signature", "cannot be a closure with this libffi")
+  }
 
   private static func takeOwn() -> Stub? {
     state.pointee.gate.lock()
@@ -246,7 +248,8 @@ enum StubPool {
     state.pointee.gate.lock()
     defer { state.pointee.gate.unlock() }
     return ClosurePool.Counts(
-      capacity: capacity, used: state.pointee.used, retired: state.pointee.retired.count, allocated: state.pointee.allocated,
+      capacity: capacity, used: state.pointee.used, retired: state.pointee.retired.count,
+      allocated: state.pointee.allocated,
       lateCalls: state.pointee.lateCalls.load(ordering: .relaxed))
   }
 }

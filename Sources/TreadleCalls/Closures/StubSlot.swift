@@ -15,8 +15,8 @@ struct StubSlot: ~Copyable {
     static let block: UInt32 = 4
   }
 
-  /// The function that the stub jumps to, libffi's or our own, the type, and what libffi's calls (`lead`). Not used of an
-  /// allocated stub.
+  /// The function that the stub jumps to, libffi's or our own, the type, and what libffi's calls (`lead`). Not used of
+  /// an allocated stub.
   private let jump: Atomic<UInt>
   private let type: Atomic<UInt>
   private let entry: Atomic<UInt>
@@ -34,7 +34,10 @@ struct StubSlot: ~Copyable {
   var next: UnsafeMutablePointer<StubSlot>?
 
   /// One that no call has come to yet, of a block.
-  init(code: UnsafeMutableRawPointer?, _ words: treadle_ffi_stub, word: StubWord, body: ClosureBody.Pointer?, tag: UInt32, flags: UInt32) {
+  init(
+    code: UnsafeMutableRawPointer?, _ words: treadle_ffi_stub, word: StubWord, body: ClosureBody.Pointer?, tag: UInt32,
+    flags: UInt32
+  ) {
     jump = Atomic(words.code)
     type = Atomic(words.type)
     entry = Atomic(words.entry)
@@ -47,8 +50,8 @@ struct StubSlot: ~Copyable {
   }
 
   /// Has calls of the stub go elsewhere. One that came for the pointer's last life may find any mixture of old and new,
-  /// but for one: who finds the new function finds the new type too, for it reads them in this order. So libffi's function
-  /// never meets a type that was not prepared: a new one is before it comes here.
+  /// but for one: who finds the new function finds the new type too, for it reads them in this order. So libffi's
+  /// function never meets a type that was not prepared: a new one is before it comes here.
   func lead(to words: treadle_ffi_stub) {
     type.store(words.type, ordering: .relaxed)
     entry.store(words.entry, ordering: .relaxed)

@@ -29,8 +29,9 @@ enum Tombstone {
     if isFirst { LastResort.report("closure", "a function pointer was called whose closure is retired") }
   }
 
-  /// What a stub names that a closure of this life does not use yet. No call is counted, and none has to be: the body of an earlier life
-  /// is never freed. A closure of this life may take the stub meanwhile: its tag is there before its body is named.
+  /// What a stub names that a closure of this life does not use yet. No call is counted, and none has to be: the body
+  /// of an earlier life is never freed. A closure of this life may take the stub meanwhile: its tag is there before its
+  /// body is named.
   private static func bodyOfEarlierLife(_ stub: Stub) -> UnsafeMutablePointer<ClosureBody>? {
     let body = stub.body
     return stub.slot.pointee.tag.load(ordering: .relaxed) == treadle_system_tag() ? nil : body

@@ -76,8 +76,8 @@ extension Invocation {
     body.pointee.call = nil
   }
 
-  /// Who waited takes what the call gave back, or leaves it to end by itself: whoever comes first under the lock, he or the
-  /// call's end, decides. True if the function has returned.
+  /// Who waited takes what the call gave back, or leaves it to end by itself: whoever comes first under the lock, he or
+  /// the call's end, decides. True if the function has returned.
   @discardableResult
   private func finishWait(_ call: CarriedCall, writesBack: Bool = true) -> Bool {
     let state = InvocationCall.of(call)
@@ -115,8 +115,8 @@ extension Invocation {
     }
   }
 
-  /// Its scope is closed: a call that has not begun never does, and no client owns it any more. True if its function is on the
-  /// calling thread's stack.
+  /// Its scope is closed: a call that has not begun never does, and no client owns it any more. True if its function is
+  /// on the calling thread's stack.
   package static func endInScope(_ handle: Handle) throws(Failure) -> Bool {
     let invocation = try retained(handle.bits)
     defer { invocation.drop() }

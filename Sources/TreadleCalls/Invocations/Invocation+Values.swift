@@ -19,7 +19,8 @@ extension Invocation {
     let isText = argument.code == .string && argument.qualifiers.isByCopyAlone
     guard isText else { throw Failure(Status.argument, "index", "is that of a pointer whose buffer must be set") }
     let text = value.loadUnaligned(as: UnsafePointer<CChar>?.self)
-    try setBuffer(index, argument, text.map { UnsafeRawPointer($0) }, size: text.map { strlen($0) &+ 1 } ?? 0, client: nil)
+    try setBuffer(
+      index, argument, text.map { UnsafeRawPointer($0) }, size: text.map { strlen($0) &+ 1 } ?? 0, client: nil)
   }
 
   package func setBuffer(_ index: Int, _ bytes: UnsafeMutableRawPointer?, size: Int) throws(Failure) {
@@ -58,7 +59,9 @@ extension Invocation {
     guard let value else { throw Failure(Status.argument, "value", "is NULL") }
     body.pointee.mutex.lock(.invocation)
     defer { body.pointee.mutex.unlock(.invocation) }
-    if lockedPhase == CarriedCall.Phase.running { throw Failure(Status.state, "invocation", "has a call that is running") }
+    if lockedPhase == CarriedCall.Phase.running {
+      throw Failure(Status.state, "invocation", "has a call that is running")
+    }
     Promotion.load(argument, from: body.pointee.frame, to: value)
   }
 

@@ -15,18 +15,26 @@ extension PortableSignature {
     for index in 0..<argumentCount {
       at = index
       let (value, given) = (value(index), values[index])
-      if given.bytes == nil && given.size != 0 { throw PortableSignature.argument(Status.argument, "has a size, but no bytes") }
+      if given.bytes == nil && given.size != 0 {
+        throw PortableSignature.argument(Status.argument, "has a size, but no bytes")
+      }
       if given.size < 0 { throw PortableSignature.argument(Status.range, "is larger than a message can be") }
       if !value.qualifiers.hasBuffer {
-        if given.size != value.layout.size { throw PortableSignature.argument(Status.range, "does not have the size of the signature's type") }
+        if given.size != value.layout.size {
+          throw PortableSignature.argument(Status.range, "does not have the size of the signature's type")
+        }
         size &+= given.size
         continue
       }
-      if given.bytes != nil && PortableSignature.isText(value) && !PortableSignature.isTerminated(given.bytes, given.size) {
+      if given.bytes != nil && PortableSignature.isText(value)
+        && !PortableSignature.isTerminated(given.bytes, given.size)
+      {
         throw PortableSignature.argument(Status.argument, "is not a C string that ends with NUL")
       }
       if value.qualifiers.isOut { out = min(out &+ min(given.size, Int.max / 64), Int.max / 2) }
-      if out > PortableSignature.mostOut { throw PortableSignature.argument(Status.range, "is an out buffer, which are more than 16 MiB together") }
+      if out > PortableSignature.mostOut {
+        throw PortableSignature.argument(Status.range, "is an out buffer, which are more than 16 MiB together")
+      }
       size = min(size &+ 8 &+ (value.qualifiers.isOut ? 0 : min(given.size, Int.max / 64)), Int.max / 2)
     }
     at = nil
@@ -57,8 +65,8 @@ extension PortableSignature {
     }
   }
 
-  /// Gives the client what has come back: the result, and the bytes behind the pointers that are N or o. False, with nothing given,
-  /// if it is not of that size.
+  /// Gives the client what has come back: the result, and the bytes behind the pointers that are N or o. False, with
+  /// nothing given, if it is not of that size.
   package func read(
     _ answer: UnsafeRawBufferPointer, to values: UnsafeBufferPointer<PortableValue>, result: UnsafeMutableRawPointer?
   ) -> Bool {

@@ -4,9 +4,9 @@
 import CTreadleSystem
 import TreadleBase
 
-/// The callee's side: a call whose arguments have come as bytes, which are anybody's. All that it needs is in one block of memory, so
-/// that a call that is made is also answered: the answer, a frame, room for the result, and a copy of what each pointer points to,
-/// aligned to 16 bytes.
+/// The callee's side: a call whose arguments have come as bytes, which are anybody's. All that it needs is in one block
+/// of memory, so that a call that is made is also answered: the answer, a frame, room for the result, and a copy of
+/// what each pointer points to, aligned to 16 bytes.
 package struct PortableCall: BitwiseCopyable {
   package typealias Code = @convention(c) () -> Void
 

@@ -4,12 +4,12 @@
 import CTreadleSystem
 package import TreadleBase
 
-/// A signature whose values mean the same in every process, so that a call can travel as bytes: numbers, structs of numbers, and
-/// pointers to what is copied with them. Whatever else is an address, a function's above all, is refused.
+/// A signature whose values mean the same in every process, so that a call can travel as bytes: numbers, structs of
+/// numbers, and pointers to what is copied with them. Whatever else is an address, a function's above all, is refused.
 ///
-/// The bytes of a call are its arguments one behind the other. A value has the bytes of its type. A pointer has a word, which is
-/// the size of what it points to, or says that it is NULL; behind that, unless it is o, come the bytes. What lies between the members
-/// of a struct travels as zeros.
+/// The bytes of a call are its arguments one behind the other. A value has the bytes of its type. A pointer has a word,
+/// which is the size of what it points to, or says that it is NULL; behind that, unless it is o, come the bytes. What
+/// lies between the members of a struct travels as zeros.
 package struct PortableSignature: BitwiseCopyable {
   let signature: Signature
   /// Its types, which the owner of this frees.
@@ -21,7 +21,9 @@ package struct PortableSignature: BitwiseCopyable {
 
   package init(_ signature: Signature) throws(Failure) {
     self.signature = signature
-    if signature.isVariadic { throw PortableSignature.refusal("is variadic, which cannot be called in another process") }
+    if signature.isVariadic {
+      throw PortableSignature.refusal("is variadic, which cannot be called in another process")
+    }
     nodes = try PortableSignature.parse(signature)
     do throws(Failure) { try checkTypes() } catch {
       nodes.free()
@@ -31,16 +33,20 @@ package struct PortableSignature: BitwiseCopyable {
 
   package func free() { nodes.free() }
 
-  /// Runs `body`, which may call clients: where one of them ends the thread, this is freed. Otherwise its owner does that as usual.
+  /// Runs `body`, which may call clients: where one of them ends the thread, this is freed. Otherwise its owner does
+  /// that as usual.
   package func freedIfThreadEnds(_ body: () throws(Failure) -> Void) throws(Failure) {
-    try ObjectCall.recorded(0, holding: self, { $0.assumingMemoryBound(to: PortableSignature.self).pointee.free() }, body)
+    try ObjectCall.recorded(
+      0, holding: self, { $0.assumingMemoryBound(to: PortableSignature.self).pointee.free() }, body)
   }
 
   private func checkTypes() throws(Failure) {
     var index = 0
     while index < nodes.count {
       let node = nodes[index]
-      if node.code == .function { throw PortableSignature.refusal("has a pointer to a function, which is not valid in another process") }
+      if node.code == .function {
+        throw PortableSignature.refusal("has a pointer to a function, which is not valid in another process")
+      }
       if node.code.isPointer && !node.qualifiers.hasBuffer {
         throw PortableSignature.refusal("has a pointer without O, N or o, which is not valid in another process")
       }
@@ -51,7 +57,9 @@ package struct PortableSignature: BitwiseCopyable {
   private static func refusal(_ text: StaticString) -> Failure { Failure(Status.signature, "signature", text) }
 
   private static func parse(_ signature: Signature) throws(Failure) -> TypeNodes {
-    do throws(SignatureError) { return try EncodingParser.parse(signature.text) } catch { throw Failure.noMemory("signature") }
+    do throws(SignatureError) { return try EncodingParser.parse(signature.text) } catch {
+      throw Failure.noMemory("signature")
+    }
   }
 
   /// The canonical text: equal ones are the same type.
@@ -114,8 +122,8 @@ package struct PortableSignature: BitwiseCopyable {
   }
 }
 
-/// One value of a client's: an argument's bytes, or what a pointer points to. The layout is that of `treadle_port_value` in the C
-/// header.
+/// One value of a client's: an argument's bytes, or what a pointer points to. The layout is that of
+/// `treadle_port_value` in the C header.
 package struct PortableValue: BitwiseCopyable {
   package var bytes: UnsafeMutableRawPointer?
   package var size: Int

@@ -69,8 +69,8 @@ extension Host {
 
 /// Message ports whose messages are events of a host.
 extension Host {
-  /// Tells the host of a message, or with nil of the port's end; false if it does not complete that. A host that takes no events
-  /// any more gets none.
+  /// Tells the host of a message, or with nil of the port's end; false if it does not complete that. A host that takes
+  /// no events any more gets none.
   package func handleMessage(_ token: UInt64, _ message: UnsafeMutableRawPointer?, port: UInt) -> Bool {
     var event = Event(Event.Kind.messagePort, token: token, loop: nil, subject: port, mode: nil)
     event.argument = message

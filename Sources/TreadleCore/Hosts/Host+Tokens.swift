@@ -105,13 +105,14 @@ extension Context {
     if wants & 2 != 0 { cancelIndirect = host.callback }
   }
 
-  /// Has `body` complete it and make the item. After a failure, or if a retain ends the thread, what it refers to is given up, and no
-  /// token is retired.
+  /// Has `body` complete it and make the item. After a failure, or if a retain ends the thread, what it refers to is
+  /// given up, and no token is retired.
   package mutating func making(_ body: (inout Context) throws(Failure) -> Item) throws(Failure) -> Item {
     do throws(Failure) {
       guard let host else {
         return try withUnsafeMutablePointer(to: &self) { context throws(Failure) in
-          try ObjectCall.recorded(0, context, { $0.assumingMemoryBound(to: Context.self).pointee.dropCallbacks() }) { () throws(Failure) in
+          try ObjectCall.recorded(0, context, { $0.assumingMemoryBound(to: Context.self).pointee.dropCallbacks() }) {
+            () throws(Failure) in
             try body(&context.pointee)
           }
         }

@@ -5,8 +5,8 @@ import CTreadleSystem
 import Synchronization
 package import TreadleBase
 
-/// A host language: one function receives all its events, and proves with a ticket that it completed. A host without one is not
-/// called, but fetches its events (`Pulling.swift`).
+/// A host language: one function receives all its events, and proves with a ticket that it completed. A host without
+/// one is not called, but fetches its events (`Pulling.swift`).
 package struct Host {
   package typealias Dispatch = @convention(c) (UInt64, UnsafeRawPointer?) -> UInt64
   package typealias ThreadHook = @convention(c) (UnsafeMutableRawPointer?) -> Void
@@ -53,9 +53,12 @@ package struct Host {
   /// The host that `pointer` was asked of.
   package init(pointer: UnsafeMutableRawPointer) { self.init(pointer) }
   package var handle: Handle { Handle(kind: .host, slot: state.slot, generation: generation) }
-  /// What the host's items and blocks call. The host lives as long as there is one of their tokens, so nothing is to be dropped.
+  /// What the host's items and blocks call. The host lives as long as there is one of their tokens, so nothing is to be
+  /// dropped.
   package var callback: IndirectCallback {
-    if fetchesEvents { return IndirectCallback(object: pointer, invoke: Host.forget, drop: IndirectCallback.dropFetched) }
+    if fetchesEvents {
+      return IndirectCallback(object: pointer, invoke: Host.forget, drop: IndirectCallback.dropFetched)
+    }
     return IndirectCallback(object: pointer, invoke: Host.invoke, drop: nil)
   }
   package var isClosed: Bool { state.closed.load(ordering: .sequentiallyConsistent) != 0 }
@@ -164,7 +167,8 @@ package struct Host {
   /// Runs the calling thread's loop; a signal that ends a sleep is an event, after which the run goes on.
   package func run(_ loop: Loop, _ name: ModeName?, timeout: Int64, flags: UInt32) throws(Failure) -> Int32 {
     try demandDispatch()
-    return try loop.run(name, timeout: timeout, flags: flags | Frame.Flag.returnOnInterrupt, interrupt: interruptCallback)
+    return try loop.run(
+      name, timeout: timeout, flags: flags | Frame.Flag.returnOnInterrupt, interrupt: interruptCallback)
   }
 
   /// What a signal leads to that ends a sleep; nil for a host that is not called.
@@ -192,7 +196,7 @@ package struct Host {
   }
 
   /// Runs `body` unless the gate is closed; whoever closes it waits for this.
-  private func whileOpen(_ whenClosed: Bool, _ event: UnsafeRawPointer? = nil, _ body: () -> Bool) -> Bool {
+  func whileOpen(_ whenClosed: Bool, _ event: UnsafeRawPointer? = nil, _ body: () -> Bool) -> Bool {
     state.inFlight.add(1, ordering: .sequentiallyConsistent)
     var completed = whenClosed
     if isClosed {
@@ -200,7 +204,8 @@ package struct Host {
     } else {
       let thread = treadle_system_thread()
       var call = Call(
-        end: Host.endCall, host: pointer, outer: thread.pointee.host_call, event: UnsafeMutableRawPointer(mutating: event),
+        end: Host.endCall, host: pointer, outer: thread.pointee.host_call,
+        event: UnsafeMutableRawPointer(mutating: event),
         frame: Loop.existing?.frame)
       completed = withUnsafeMutablePointer(to: &call) { record in
         thread.pointee.host_call = UnsafeMutableRawPointer(record)
@@ -233,58 +238,6 @@ package struct Host {
     return UInt64(thread.pointee.number) << 40 | thread.pointee.tickets & 0xFF_FFFF_FFFF
   }
 
-  /// Tells the host of this thread, once.
-  private func enterThread() {
-    if fetchesEvents { return }
-    let thread = treadle_system_thread()
-    if thread.pointee.hosts_era != treadle_system_host_era() { Host.forgetFormer() }
-    let bit: UInt64 = 1 << UInt64(state.slot)
-    if thread.pointee.hosts & bit != 0 { return }
-    thread.pointee.hosts |= bit
-    thread.pointee.leave_hosts = { Host.leaveThread() }
-    if thread.pointee.loop == nil { _ = treadle_system_watch_thread() }
-    if let enter = state.enter { _ = ClientCall.guarded(enter, state.user) }
-  }
-
-  /// The bits of the calling thread are those of the hosts of now: that of a slot which has got another host since is none of it.
-  @inline(never)
-  private static func forgetFormer() {
-    let thread = treadle_system_thread()
-    let era = treadle_system_host_era()
-    var slot: UInt32 = 1
-    while slot <= maximum {
-      if let memory = Slab(.host).memory(slot), Host(memory).isNewer(than: thread.pointee.hosts_era) {
-        thread.pointee.hosts &= ~(1 << UInt64(slot))
-      }
-      slot &+= 1
-    }
-    thread.pointee.hosts_era = era
-  }
-
-  private func isNewer(than era: UInt32) -> Bool { Int32(bitPattern: state.era.load(ordering: .relaxed) &- era) > 0 }
-
-  /// The thread ends: its hosts are told, but for those that are quiet.
-  static func leaveThread() {
-    let thread = treadle_system_thread()
-    if thread.pointee.hosts == 0 { return }
-    forgetFormer()
-    let hosts = thread.pointee.hosts
-    thread.pointee.hosts = 0
-    var slot: UInt32 = 1
-    while slot <= maximum {
-      if hosts & (1 << UInt64(slot)) != 0, let memory = Slab(.host).memory(slot) {
-        let host = Host(memory)
-        _ = host.whileOpen(true) {
-          // The one that the thread knew may have ended just now: while a call is in flight the slot does not change hands.
-          if host.isNewer(than: thread.pointee.hosts_era) { return true }
-          if let exit = host.state.exit { _ = ClientCall.guarded(exit, host.state.user) }
-          return true
-        }
-      }
-      slot &+= 1
-    }
-  }
-
   /// Closes the gate, then waits for calls that run on other threads.
   package func quiesce(timeout: Int64) throws(Failure) {
     state.closed.store(1, ordering: .sequentiallyConsistent)
@@ -302,7 +255,9 @@ package struct Host {
 
   /// Its calls.
   package var restTarget: RestTarget {
-    RestTarget(pointer) { host, stack in Host.count(ThreadStack.at(stack).hostCall, UnsafeMutableRawPointer(bitPattern: host)) != 0 }
+    RestTarget(pointer) { host, stack in
+      Host.count(ThreadStack.at(stack).hostCall, UnsafeMutableRawPointer(bitPattern: host)) != 0
+    }
   }
 
   package var isOnThisThread: Bool { callsOnThisThread != 0 }

@@ -34,11 +34,11 @@ package struct Context {
 
   /// In place of the item's `code`.
   package var main = IndirectCallback(object: nil, invoke: nil, drop: nil)
-  /// Of an item that is more than its kind: called with the main callback's object, once, when the item has become invalid and
-  /// left its modes, or nobody refers to it any more. No lock is held.
+  /// Of an item that is more than its kind: called with the main callback's object, once, when the item has become
+  /// invalid and left its modes, or nobody refers to it any more. No lock is held.
   package var ending: IndirectCallback.Drop? = nil
-  /// Of an item that is more than its kind: called with the main callback's object, and the `identity` of a loop, whenever the item
-  /// has joined a mode of that loop. No lock is held.
+  /// Of an item that is more than its kind: called with the main callback's object, and the `identity` of a loop,
+  /// whenever the item has joined a mode of that loop. No lock is held.
   package var joining: Joining? = nil
   package var schedule: Schedule? = nil
   package var cancel: Schedule? = nil
@@ -46,7 +46,8 @@ package struct Context {
   package var cancelIndirect = IndirectCallback(object: nil, invoke: nil, drop: nil)
   package var getDescriptor: GetDescriptor? = nil
 
-  /// What the client calls the item: his own text until it is made, then a copy behind the context. Constant after that.
+  /// What the client calls the item: his own text until it is made, then a copy behind the context. Constant after
+  /// that.
   package var label: UnsafePointer<CChar>? = nil
   /// The first of the item's further memberships (see `Item`), and where each is found by the slot of its mode.
   var firstAlias: UInt32 = 0

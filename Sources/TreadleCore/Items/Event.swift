@@ -36,7 +36,9 @@ package struct Event {
   package var argument: UnsafeMutableRawPointer?
 
   @inline(__always)
-  init(_ kind: UInt32, value: UInt32 = 0, token: UInt64, loop: OpaquePointer?, subject: UInt, mode: UnsafePointer<CChar>?) {
+  init(
+    _ kind: UInt32, value: UInt32 = 0, token: UInt64, loop: OpaquePointer?, subject: UInt, mode: UnsafePointer<CChar>?
+  ) {
     structSize = MemoryLayout<Event>.size
     self.kind = kind
     self.value = value

@@ -95,8 +95,8 @@ extension Item {
     follow(cell.reference.drop(count))
   }
 
-  /// The client's reference of the item that its handle means, if there is no other: with it the life ends, in one exchange. False with
-  /// nothing changed.
+  /// The client's reference of the item that its handle means, if there is no other: with it the life ends, in one
+  /// exchange. False with nothing changed.
   @inline(__always)
   func endWithClient(_ generation: UInt32) -> Bool {
     if !isPlain || !cell.reference.endIfOnlyClient(generation) { return false }
@@ -119,7 +119,8 @@ extension Item {
   @inline(__always)
   private func giveSlotBack() { slab.giveBackOwn(slot, UnsafeMutableRawPointer(address)) }
 
-  /// Another thread has held the item for the length of a call between that look and the end, and the item has needed a context for it.
+  /// Another thread has held the item for the length of a call between that look and the end, and the item has needed a
+  /// context for it.
   @inline(never)
   private func freeEmptyContext() {
     guard let context else { return }
@@ -128,8 +129,8 @@ extension Item {
     treadle_system_free(context)
   }
 
-  /// The reference of a mode, under whose loop's lock an item that is over has left, is dropped if it is the last one, and nobody is told.
-  /// Otherwise the caller drops it without the lock. The own cell is free in either case.
+  /// The reference of a mode, under whose loop's lock an item that is over has left, is dropped if it is the last one,
+  /// and nobody is told. Otherwise the caller drops it without the lock. The own cell is free in either case.
   @inline(__always)
   func endUnderLock() -> Bool {
     if isPlain && cell.reference.endIfOnly(beside: Reference.Mark.claimed) {
@@ -158,7 +159,8 @@ extension Item {
     slab.free(slot, UnsafeMutableRawPointer(address))
   }
 
-  /// A client has created it and released it, and it could never be called: a mistake, unless it was invalidated in between.
+  /// A client has created it and released it, and it could never be called: a mistake, unless it was invalidated in
+  /// between.
   @inline(never)
   private func tellUnused() {
     if Watch.isTelling && isValid { treadle_system_tell(nil, 0, tag, nil, 0) }

@@ -7,9 +7,9 @@ package import TreadleBase
 
 /// A source, descriptor source, port, timer or observer: a thin handle, copied freely.
 ///
-/// An item is in a mode through a *membership*. Its first one is part of its own cell; each further one is an *alias*, a
-/// cell of the same slab that leads back to the primary. So a mode's lists and queues hold cells, in constant time and
-/// without allocation for the usual single membership.
+/// An item is in a mode through a *membership*. Its first one is part of its own cell; each further one is an *alias*,
+/// a cell of the same slab that leads back to the primary. So a mode's lists and queues hold cells, in constant time
+/// and without allocation for the usual single membership.
 package struct Item {
   /// What the low half of its handle says: slot, kind, and 1. It also names the item in `LoopState.called`.
   package let tag: UInt32
@@ -34,7 +34,9 @@ package struct Item {
   /// The cell of a slot that was allocated once; nil for slot 0, which means none.
   @inline(__always)
   package init?(tag: UInt32) {
-    guard Handle.slot(ofTag: tag) != 0, let memory = Slab(number: Handle.kindNumber(ofTag: tag)).memory(Handle.slot(ofTag: tag)) else { return nil }
+    guard Handle.slot(ofTag: tag) != 0,
+      let memory = Slab(number: Handle.kindNumber(ofTag: tag)).memory(Handle.slot(ofTag: tag))
+    else { return nil }
     self.init(tag: tag, memory)
   }
   @inline(__always)
@@ -46,7 +48,9 @@ package struct Item {
   func isOf(_ kind: Kind) -> Bool { Handle.kindNumber(ofTag: tag) == kind.rawValue }
   /// Every item has one of the five; the last stands for what is none of the others.
   @inline(__always)
-  package var kind: Kind { isOf(.source) ? .source : isOf(.timer) ? .timer : isOf(.descriptor) ? .descriptor : isOf(.port) ? .port : .observer }
+  package var kind: Kind {
+    isOf(.source) ? .source : isOf(.timer) ? .timer : isOf(.descriptor) ? .descriptor : isOf(.port) ? .port : .observer
+  }
   @inline(__always)
   var slab: Slab { Slab(number: Handle.kindNumber(ofTag: tag)) }
 
@@ -70,7 +74,9 @@ package struct Item {
     return item
   }
   @inline(__always)
-  static func locate(_ kind: Kind, _ handle: Handle) -> Item? { Slab(kind).locate(handle).map { Item(tag: handle.tag, $0) } }
+  static func locate(_ kind: Kind, _ handle: Handle) -> Item? {
+    Slab(kind).locate(handle).map { Item(tag: handle.tag, $0) }
+  }
 
   /// Whether the item that a client's handle means is valid.
   package static func isValid(_ kind: Kind, _ handle: UInt, _ subject: StaticString) throws(Failure) -> Bool {
@@ -95,8 +101,8 @@ package struct Item {
   /// A thread that finds the item aliased looks at the aliases under the item's lock, or its loop's.
   @inline(__always)
   func hasNote(_ note: UInt8) -> Bool { cell.notes.load(ordering: .relaxed) & note != 0 }
-  /// For a thread that has made a port's first message visible and looks for its modes: it sees the note, or a thread that adds the port
-  /// to a mode sees the message.
+  /// For a thread that has made a port's first message visible and looks for its modes: it sees the note, or a thread
+  /// that adds the port to a mode sees the message.
   @inline(__always)
   func hasNoteInOrder(_ note: UInt8) -> Bool { cell.notes.load(ordering: .sequentiallyConsistent) & note != 0 }
   @inline(__always)
@@ -181,7 +187,8 @@ package struct Item {
   }
   var nextAlias: UInt32 { UInt32(truncatingIfNeeded: link >> 32) }
   func setLink(primary: UInt32, next: UInt32) {
-    // Before the alias begins its life and its membership, by which it is found; later only the next alias changes, under the lock.
+    // Before the alias begins its life and its membership, by which it is found; later only the next alias changes,
+    // under the lock.
     cell.link.store(UInt(primary) | UInt(next) << 32, ordering: .relaxed)
   }
   var previousAlias: UInt32 {

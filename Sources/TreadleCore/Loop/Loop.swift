@@ -117,7 +117,8 @@ package struct Loop {
     if state.reference.drop().isGone { free() }
   }
 
-  /// A loop that is not served by a thread yet, with the two modes that every loop has (RL-4), and one reference of ours.
+  /// A loop that is not served by a thread yet, with the two modes that every loop has (RL-4), and one reference of
+  /// ours.
   static func create(threadID: Int32) throws(Failure) -> Loop {
     assert(Slab(.loop).fits(MemoryLayout<LoopState>.size), "a slot has room for a loop")
     guard let (slot, memory) = Slab(.loop).take() else { throw Failure.noMemory("loop") }
@@ -203,10 +204,10 @@ package struct Loop {
   }
 }
 
-/// The time that a client may count from where the present to the nanosecond is not worth what it costs: a reading of the clock by
-/// the loop's own thread, which is used again for a while. In a run that is for the rest of a callback, unless another run
-/// begins or ends inside of it; outside of runs, until the kernel's next tick, which costs a quarter of a reading to know of.
-/// In a callback every delay counts from it, of timers and of requests.
+/// The time that a client may count from where the present to the nanosecond is not worth what it costs: a reading of
+/// the clock by the loop's own thread, which is used again for a while. In a run that is for the rest of a callback,
+/// unless another run begins or ends inside of it; outside of runs, until the kernel's next tick, which costs a quarter
+/// of a reading to know of. In a callback every delay counts from it, of timers and of requests.
 extension Loop {
   /// On a thread without a loop, the present.
   @inline(__always)
@@ -227,7 +228,8 @@ extension Loop {
     return state.lastReading
   }
 
-  /// What a delay counts from that the calling thread gives: in a callback its recent time, and anywhere else the present.
+  /// What a delay counts from that the calling thread gives: in a callback its recent time, and anywhere else the
+  /// present.
   @inline(__always)
   static func delayStart() -> Int64 {
     guard let loop = existing, loop.state.frame != nil else { return Clock.now() }

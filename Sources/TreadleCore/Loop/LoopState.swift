@@ -5,23 +5,23 @@ import CTreadleSystem
 import struct Synchronization.Atomic
 import TreadleBase
 
-/// The memory of a run loop. Each property says what guards it:
-/// *gate*: the loop's gate, for a few instructions; *lock*: `loopLock`, for what is configured; *owner*: touched by the loop's
-/// own thread alone. Order of taking: an item's lock, the lock, the gate (`LockRank`).
+/// The memory of a run loop. Each property says what guards it: *gate*: the loop's gate, for a few instructions;
+/// *lock*: `loopLock`, for what is configured; *owner*: touched by the loop's own thread alone. Order of taking: an
+/// item's lock, the lock, the gate (`LockRank`).
 struct LoopState: ~Copyable {
   let reference: Reference
   /// What a late caller may still touch of a slot that is free (see `Slab`).
   let touched: Atomic<UInt64>
-  /// The hidden mode that records the common items. Constant. Whoever is late does not look at it: a free slot names the
-  /// next one here.
+  /// The hidden mode that records the common items. Constant. Whoever is late does not look at it: a free slot names
+  /// the next one here.
   var commonRecord: UInt32
   /// The same for every life in the slot.
   var slot: UInt32
   /// The kernel's id of the thread; 0 once it is gone, -1 while nobody has it yet. Atomic.
   let threadID: Atomic<Int32>
-  /// An eventfd that ends sleeps, and a timerfd for their deadlines, once a mode watches descriptors; -1 before, and where
-  /// the kernel refuses a timer. Written under the lock by whoever adds the first descriptor: so no number that a client
-  /// has closed since can be one of them.
+  /// An eventfd that ends sleeps, and a timerfd for their deadlines, once a mode watches descriptors; -1 before, and
+  /// where the kernel refuses a timer. Written under the lock by whoever adds the first descriptor: so no number that a
+  /// client has closed since can be one of them.
   let wakeDescriptor: Atomic<Int32>
   let timerDescriptor: Atomic<Int32>
   /// What interrupts runs that asked for it; -1 for none. Atomic.
@@ -39,8 +39,8 @@ struct LoopState: ~Copyable {
   let gate: Gate
   /// `Pending` bits: what is queued for the loop. Written under the gate.
   let pending: Atomic<UInt32>
-  /// `Sleep` state of the thread; whoever sets it to awake ends the sleep. A futex. Atomic, and safe in a signal handler,
-  /// as is `wakePending`.
+  /// `Sleep` state of the thread; whoever sets it to awake ends the sleep. A futex. Atomic, and safe in a signal
+  /// handler, as is `wakePending`.
   let sleeping: Atomic<UInt32>
   /// 1: a wake-up was given since the pass began (WAKE-3).
   let wakePending: Atomic<UInt32>
@@ -91,26 +91,28 @@ struct LoopState: ~Copyable {
   let waiting: Atomic<UInt32>
   /// The slot of the mode that the innermost run runs; 0 outside of runs.
   let currentMode: Atomic<UInt32>
-  /// The item that the innermost run calls or is about to call, as `Item.tag`; 0 for none. The owner changes it. Lock (`Calling.swift`).
+  /// The item that the innermost run calls or is about to call, as `Item.tag`; 0 for none. The owner changes it. Lock
+  /// (`Calling.swift`).
   var called: UInt32
   /// The reference of a mode out of which it was taken is the owner's to drop behind the call. Lock.
   var calledIsLeft: Bool
-  /// `called` once more, for reports from other threads, which hold the item by its own word before they use it. Nothing else is decided by
-  /// this. Written by the owner, atomic.
+  /// `called` once more, for reports from other threads, which hold the item by its own word before they use it.
+  /// Nothing else is decided by this. Written by the owner, atomic.
   let calling: Atomic<UInt32>
-  /// The `CallName` of the post or request that the innermost run calls; 0 for none: an item is in `calling`. And how many posts
-  /// the drain took that is going on. For descriptions, which read the label: a name with one is released. Written by the owner, atomic.
+  /// The `CallName` of the post or request that the innermost run calls; 0 for none: an item is in `calling`. And how
+  /// many posts the drain took that is going on. For descriptions, which read the label: a name with one is released.
+  /// Written by the owner, atomic.
   let running: Atomic<UInt>
   let drained: Atomic<UInt32>
   /// When the innermost callback began, while callbacks are timed; else 0. Written by the owner, atomic.
   let calledSince: Atomic<Int64>
-  /// A time at which the innermost run's callback that runs had not begun: the last that the owner knows of; 0: none. Written
-  /// by the owner, atomic.
+  /// A time at which the innermost run's callback that runs had not begun: the last that the owner knows of; 0: none.
+  /// Written by the owner, atomic.
   let awakeSince: Atomic<Int64>
   /// `lastReading` was taken since the innermost run's pass began, or its sleep ended. Owner.
   var hasReading: Bool
-  /// The owner has woken itself since the pass began, by a signal that it gave, or by a run inside of this one, which was woken for
-  /// what it has left in the queues. Owner.
+  /// The owner has woken itself since the pass began, by a signal that it gave, or by a run inside of this one, which
+  /// was woken for what it has left in the queues. Owner.
   var isWokenByOwner: Bool
   /// Something may wait in the queues that a wake-up was for, and that no run has called since. Owner.
   var hasLeft: Bool
@@ -128,8 +130,8 @@ struct LoopState: ~Copyable {
   var goingOn: UInt32
   /// How many releases of delayed requests, each asked for in the one before, the end of the thread is calling. Owner.
   var dropDepth: UInt32
-  /// What is looked at in memory before a sleep (`Lookouts.swift`), once there was anything, how much, and how many times in a row
-  /// something was found. Owner.
+  /// What is looked at in memory before a sleep (`Lookouts.swift`), once there was anything, how much, and how many
+  /// times in a row something was found. Owner.
   var lookouts: UnsafeMutablePointer<Lookout>?
   var lookoutCount: UInt32
   var looks: UInt32
@@ -159,11 +161,12 @@ struct LoopState: ~Copyable {
   /// The innermost run, and frames to use again (`Frame`). Owner; other threads read neither.
   var frame: UnsafeMutableRawPointer?
   var spareFrames: UnsafeMutableRawPointer?
-  /// Requests that timers will perform, by their targets, and by what a description of them tells (`DelayedRequest`). Owner.
+  /// Requests that timers will perform, by their targets, and by what a description of them tells (`DelayedRequest`).
+  /// Owner.
   var delayed: KeyedRings
   var delayedAlike: KeyedRings
-  /// What the clock said when it was last read for the client's sake, and the kernel's tick when that was outside of runs
-  /// (`Loop+Time`). Owner.
+  /// What the clock said when it was last read for the client's sake, and the kernel's tick when that was outside of
+  /// runs (`Loop+Time`). Owner.
   var lastReading: Int64
   var readingTick: Int64
   /// Owner; others may read.

@@ -4,8 +4,8 @@
 import CTreadleSystem
 import TreadleBase
 
-/// What one step of a pass hands to the client: the step fills it, `Loop.next` takes one callout after the other, and whether
-/// that is called or returned to a host is nobody's business here.
+/// What one step of a pass hands to the client: the step fills it, `Loop.next` takes one callout after the other, and
+/// whether that is called or returned to a host is nobody's business here.
 struct Batch {
   enum Kind: UInt8 {
     case none
@@ -26,8 +26,8 @@ struct Batch {
   /// Observers: what they are told. Timers: what "due" means.
   var activity: UInt32 = 0
   var now: Int64 = 0
-  /// Blocks, for traces: the place of the first entry among all that were ever taken out of the loop's queue, as the first of those
-  /// that no earlier drain had taken has it, and which that is.
+  /// Blocks, for traces: the place of the first entry among all that were ever taken out of the loop's queue, as the
+  /// first of those that no earlier drain had taken has it, and which that is.
   var firstPlace: UInt64 = 0
   var firstNew = Int.max
   /// The jobs that this pass performs, while there may be one left.
@@ -63,7 +63,8 @@ struct Batch {
     return entry
   }
 
-  /// Blocks: the place of the one that was taken last, or of the next one; nil where an earlier drain had taken it, or put it back.
+  /// Blocks: the place of the one that was taken last, or of the next one; nil where an earlier drain had taken it, or
+  /// put it back.
   @inline(__always)
   var placeOfTaken: UInt64? { index > firstNew ? firstPlace &+ UInt64(truncatingIfNeeded: index &- 1) : nil }
   @inline(__always)
@@ -80,8 +81,8 @@ struct Batch {
 
   mutating func replaceFirst(_ entry: Entry) { entries.set(index, entry) }
 
-  /// Leaves the next block to later drains, or all posts of a group, in the part of the batch that has been passed, which is always
-  /// long enough.
+  /// Leaves the next block to later drains, or all posts of a group, in the part of the batch that has been passed,
+  /// which is always long enough.
   mutating func keepFirst() {
     var left = first.flatMap { PostGroup($0) }?.count ?? 0
     while let entry = takeFirst() {

@@ -77,8 +77,8 @@ struct Callout {
   }
 }
 
-/// Calling the client. No lock is held, and nothing of the run is half done. False: the client has forked, this is the child, and
-/// the run is not gone on with.
+/// Calling the client. No lock is held, and nothing of the run is half done. False: the client has forked, this is the
+/// child, and the run is not gone on with.
 extension Loop {
   typealias PlainItem = @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Void
   typealias PlainItemWithValue = @convention(c) (OpaquePointer?, UInt32, UnsafeMutableRawPointer?) -> Void
@@ -133,11 +133,14 @@ extension Loop {
   func event(of item: Item, _ token: UInt64, _ frame: Frame.Pointer) -> Event {
     let kind = frame.pointee.callout.kind
     var event = Event(
-      Loop.eventKind(kind), value: frame.pointee.callout.value, token: token, loop: handlePointer, subject: item.handle.bits,
+      Loop.eventKind(kind), value: frame.pointee.callout.value, token: token, loop: handlePointer,
+      subject: item.handle.bits,
       mode: frame.pointee.mode.name)
     if kind == .timer { event.late = Clock.now() &- item.due.date }
     // An item that is more than a descriptor source asks for no number.
-    if kind == .descriptor && item.context?.pointee.ending == nil { event.descriptor = item.descriptorNumber(in: frame.pointee.mode) }
+    if kind == .descriptor && item.context?.pointee.ending == nil {
+      event.descriptor = item.descriptorNumber(in: frame.pointee.mode)
+    }
     if let message = frame.pointee.callout.message { event.argument = UnsafeMutableRawPointer(message.handlePointer) }
     return event
   }

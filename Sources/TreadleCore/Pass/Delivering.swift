@@ -5,8 +5,8 @@ import CTreadleSystem
 import Synchronization
 import TreadleBase
 
-/// Handing a batch to the client: `next` takes one callout after the other out of it, with what follows the one before; who
-/// takes it calls it (`deliver`), or returns it to a host that calls it itself.
+/// Handing a batch to the client: `next` takes one callout after the other out of it, with what follows the one before;
+/// who takes it calls it (`deliver`), or returns it to a host that calls it itself.
 extension Loop {
   /// Calls what is in the batch, until it is empty or the run must end.
   func deliver(_ frame: Frame.Pointer) {
@@ -22,8 +22,8 @@ extension Loop {
     }
   }
 
-  // Each kind is a function of its own: what the inliner may take into one function is limited, and the last kinds would
-  // get calls where the first have none.
+  // Each kind is a function of its own: what the inliner may take into one function is limited, and the last kinds
+  // would get calls where the first have none.
   @inline(never)
   private func tellObservers(_ frame: Frame.Pointer) { while nextObserver(frame) && callItemWithValue(frame) {} }
   @inline(never)
@@ -39,8 +39,8 @@ extension Loop {
   @inline(never)
   private func receiveMessage(_ frame: Frame.Pointer) { while nextMessage(frame) && callPort(frame) {} }
 
-  /// What follows the callback of an item: its counted reference goes back, or that which was left to the loop during the call.
-  /// The client may have been called by that.
+  /// What follows the callback of an item: its counted reference goes back, or that which was left to the loop during
+  /// the call. The client may have been called by that.
   @inline(__always)
   func settleItem(_ frame: Frame.Pointer) {
     if frame.pointee.callout.item == nil { return }
@@ -50,7 +50,8 @@ extension Loop {
     dropped?.drop()
   }
 
-  /// An item is the frame's callout no more. The item, if a reference to it is to be dropped when the lock is free. The lock is held.
+  /// An item is the frame's callout no more. The item, if a reference to it is to be dropped when the lock is free. The
+  /// lock is held.
   @inline(__always)
   func endCallout(_ frame: Frame.Pointer) -> Item? {
     guard let item = frame.pointee.callout.item else { return nil }

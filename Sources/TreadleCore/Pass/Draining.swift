@@ -5,8 +5,8 @@ import CTreadleSystem
 import Synchronization
 import TreadleBase
 
-/// Draining the queue of blocks (BLK-5): what is queued now is taken, and run in order as far as the mode admits it; what it
-/// does not admit waits ahead of everything queued meanwhile.
+/// Draining the queue of blocks (BLK-5): what is queued now is taken, and run in order as far as the mode admits it;
+/// what it does not admit waits ahead of everything queued meanwhile.
 extension Loop {
   @inline(__always)
   func openBlocks(_ frame: Frame.Pointer) -> Bool {
@@ -62,8 +62,8 @@ extension Loop {
     return closeBatch(frame)
   }
 
-  /// A block that the mode does not admit waits for a later drain. While a trace is recorded, a plain post becomes a node, which knows
-  /// what arrow leads to it.
+  /// A block that the mode does not admit waits for a later drain. While a trace is recorded, a plain post becomes a
+  /// node, which knows what arrow leads to it.
   @inline(__always)
   func keepFirst(_ frame: Frame.Pointer) {
     if Watch.isTracing { keepArrow(frame) }
@@ -72,7 +72,8 @@ extension Loop {
 
   @inline(never)
   private func keepArrow(_ frame: Frame.Pointer) {
-    guard let entry = frame.pointee.batch.first, let code = entry.code, let place = frame.pointee.batch.placeOfFirst else { return }
+    guard let entry = frame.pointee.batch.first, let code = entry.code, let place = frame.pointee.batch.placeOfFirst
+    else { return }
     var block = BlockNode(WorkItem(post: code, entry.info))
     block.flow = Trace.flow(ofPost: place, to: handle.bits)
     if let node = BlockNode.allocateUnrecorded(block) { frame.pointee.batch.replaceFirst(Entry(node)) }
@@ -86,9 +87,12 @@ extension Loop {
 
   // MARK: Groups
 
-  private func posts(_ frame: Frame.Pointer) -> ScopePosts.Pointer { withUnsafeMutablePointer(to: &frame.pointee.posts) { $0 } }
+  private func posts(_ frame: Frame.Pointer) -> ScopePosts.Pointer {
+    withUnsafeMutablePointer(to: &frame.pointee.posts) { $0 }
+  }
 
-  /// Begins the next entry of the batch, a group: its first post is the frame's callout. False if none of its posts is called.
+  /// Begins the next entry of the batch, a group: its first post is the frame's callout. False if none of its posts is
+  /// called.
   @inline(never)
   private func beginGroup(_ group: PostGroup, _ frame: Frame.Pointer) -> Bool {
     frame.pointee.batch.skip()
@@ -198,7 +202,9 @@ extension Loop {
   func hasQueued(_ mode: Mode) -> Bool { hasQueuedBlock(mode) || hasEligibleJob(mode) }
   /// Whether there is any post or request in the queues, whatever modes call it.
   @inline(__always)
-  var hasAnyQueued: Bool { state.pending.load(ordering: .relaxed) & (LoopState.Pending.blocks | LoopState.Pending.jobs) != 0 }
+  var hasAnyQueued: Bool {
+    state.pending.load(ordering: .relaxed) & (LoopState.Pending.blocks | LoopState.Pending.jobs) != 0
+  }
   /// Whether a post or request waits for the mode's next run that runs of other modes were woken for.
   @inline(__always)
   func hasLeft(_ mode: Mode) -> Bool { state.hasLeft && hasQueued(mode) }
@@ -217,8 +223,8 @@ extension Loop {
   }
 }
 
-/// The jobs that a pass performs: what had been queued when it looked, but nothing that comes later (PERF-4). All of them
-/// together are one source of order 0, signalled when the first of them was queued (PERF-5).
+/// The jobs that a pass performs: what had been queued when it looked, but nothing that comes later (PERF-4). All of
+/// them together are one source of order 0, signalled when the first of them was queued (PERF-5).
 struct JobCursor {
   /// The last of them, by its number; 0 when there is none left.
   fileprivate(set) var limit: UInt64 = 0

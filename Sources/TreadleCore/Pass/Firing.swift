@@ -5,7 +5,8 @@ import CTreadleSystem
 import Synchronization
 package import TreadleBase
 
-/// PASS-12: firing the due timers, one after the other with nothing in between (TMR-12), or performing one ready descriptor.
+/// PASS-12: firing the due timers, one after the other with nothing in between (TMR-12), or performing one ready
+/// descriptor.
 extension Loop {
   @inline(__always)
   func openTimers(_ frame: Frame.Pointer, _ now: Int64) -> Bool {
@@ -17,9 +18,9 @@ extension Loop {
     return true
   }
 
-  /// The next collected timer that at its turn is still valid, in this mode, due and at rest (TMR-11, TMR-13). The end of one
-  /// callback and the beginning of the next are one step under the lock, unless there is something to drop in between: that may
-  /// call the client, who may end everything, or the next timer, or run the loop.
+  /// The next collected timer that at its turn is still valid, in this mode, due and at rest (TMR-11, TMR-13). The end
+  /// of one callback and the beginning of the next are one step under the lock, unless there is something to drop in
+  /// between: that may call the client, who may end everything, or the next timer, or run the loop.
   @inline(__always)
   func nextTimer(_ frame: Frame.Pointer) -> Bool {
     frame.pointee.callout.item?.releaseAfterCall()
@@ -50,8 +51,8 @@ extension Loop {
     }
   }
 
-  /// A callback has returned. The timer, if it is over, has left its mode by this, and the mode's reference is the caller's to drop. The lock
-  /// is held.
+  /// A callback has returned. The timer, if it is over, has left its mode by this, and the mode's reference is the
+  /// caller's to drop. The lock is held.
   @inline(__always)
   private func endTimer(_ item: Item) -> Item? {
     assertHeld()
@@ -110,7 +111,8 @@ extension Loop {
   /// One ready descriptor source. The kernel is asked at most once a pass, when what it reported before is used up.
   @inline(__always)
   func openDescriptor(_ frame: Frame.Pointer) -> Bool {
-    guard let poller = frame.pointee.mode.poller, poller.hasEvents || !frame.pointee.asked && askForDescriptors(frame) else {
+    guard let poller = frame.pointee.mode.poller, poller.hasEvents || !frame.pointee.asked && askForDescriptors(frame)
+    else {
       return false
     }
     frame.pointee.batch.open(.descriptor)
@@ -168,8 +170,8 @@ extension Loop {
 }
 
 extension Item {
-  /// What follows a callback, whichever loop has the timer, by however many memberships. No lock is held; the timer is held,
-  /// or called.
+  /// What follows a callback, whichever loop has the timer, by however many memberships. No lock is held; the timer is
+  /// held, or called.
   @inline(never)
   func settleFiring(_ firing: Firing) {
     var isOver = false
@@ -185,8 +187,8 @@ extension Item {
 
 /// Firing a timer by hand (NST-3). The caller holds the timer.
 ///
-/// A thread names the innermost timer that it fires so, and that one the timer around it: a timer has one callback at a time,
-/// so the list lies in the cells. The end of the thread finds there whose callbacks it has ended in.
+/// A thread names the innermost timer that it fires so, and that one the timer around it: a timer has one callback at a
+/// time, so the list lies in the cells. The end of the thread finds there whose callbacks it has ended in.
 extension Item {
   /// Calls the callback here and now, whatever the date.
   package func fireByHand() throws(Failure) -> Int32 {
@@ -236,11 +238,13 @@ extension Item {
   private func callByHand() {
     if let invoke = context?.pointee.main.invoke {
       var event = Event(
-        Event.Kind.timer, token: context?.pointee.token ?? 0, loop: Loop.existing?.handlePointer, subject: handle.bits, mode: nil)
+        Event.Kind.timer, token: context?.pointee.token ?? 0, loop: Loop.existing?.handlePointer, subject: handle.bits,
+        mode: nil)
       event.late = max(Clock.now() &- withDueLocked { _ in due.date }, 0)
       if !invoke(context?.pointee.main.object, &event) { Loop.existing?.failRun() }
     } else if let code {
-      // Also of a timer that another thread has made invalid meanwhile: it is not given up while the caller holds the timer.
+      // Also of a timer that another thread has made invalid meanwhile: it is not given up while the caller holds the
+      // timer.
       unsafeBitCast(code, to: Loop.PlainItem.self)(handlePointer, cell.info)
     }
   }

@@ -5,8 +5,8 @@ import CTreadleSystem
 import Synchronization
 import TreadleBase
 
-/// One run in progress: where its pass stands, and everything that must outlive a callout. Nested runs are a stack of frames.
-/// Touched by the loop's own thread alone.
+/// One run in progress: where its pass stands, and everything that must outlive a callout. Nested runs are a stack of
+/// frames. Touched by the loop's own thread alone.
 package struct Frame: ~Copyable {
   /// Where a run goes on, in the order of the steps (§4 of the rules).
   enum Step: UInt8 {
@@ -44,7 +44,8 @@ package struct Frame: ~Copyable {
   var result = Status.finished
   /// Not 0: the kernel refused to wait, with this result.
   var systemResult: Int32 = 0
-  /// Whose events this run's are that are handed out, and by which number its host names it; 0: it is no run of that kind.
+  /// Whose events this run's are that are handed out, and by which number its host names it; 0: it is no run of that
+  /// kind.
   var host: FrameHost?
   var number: UInt64 = 0
   /// It stands between two calls of its host.
@@ -77,7 +78,8 @@ package struct Frame: ~Copyable {
   var batch: Batch
   /// The callout that is being made.
   var callout = Callout()
-  /// The scope whose posts are called, if there is one, and how many entries of the batch of blocks were passed that are no calls.
+  /// The scope whose posts are called, if there is one, and how many entries of the batch of blocks were passed that
+  /// are no calls.
   var posts = ScopePosts()
   var uncalledCount = 0
 

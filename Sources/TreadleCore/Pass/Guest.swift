@@ -5,13 +5,13 @@ import CTreadleSystem
 import Synchronization
 import TreadleBase
 
-/// Guest (ABI-13): a loop that another one dispatches, a slice at a time. A dispatch is a run that polls, and makes passes until
-/// one has called nothing; where its budget is used up before, the frame stays on the loop's stack, as that of a pull does, and
-/// the next dispatch goes on behind the callback that was the last one. So each budget, however small, leads on to all that a
-/// pass would have called.
+/// Guest (ABI-13): a loop that another one dispatches, a slice at a time. A dispatch is a run that polls, and makes
+/// passes until one has called nothing; where its budget is used up before, the frame stays on the loop's stack, as
+/// that of a pull does, and the next dispatch goes on behind the callback that was the last one. So each budget,
+/// however small, leads on to all that a pass would have called.
 ///
-/// The invariant: whenever the thread is at rest, with no run or with such a frame alone, the pollable descriptors are armed; and
-/// with the frame they are readable.
+/// The invariant: whenever the thread is at rest, with no run or with such a frame alone, the pollable descriptors are
+/// armed; and with the frame they are readable.
 extension Loop {
   /// Whether no callback is running: there is no run, or one that the next dispatch goes on with.
   @inline(__always)
@@ -25,7 +25,11 @@ extension Loop {
     var result = Status.ok
     let until = time >= Clock.forever ? Clock.forever : Clock.after(max(time, 0), from: Clock.now())
     var next = findSlice(name)
-    if let next { endRunsLeft(inside: next) } else { next = try begin(name, timeout: 0, flags: Frame.Flag.whenEmpty, &result) }
+    if let next {
+      endRunsLeft(inside: next)
+    } else {
+      next = try begin(name, timeout: 0, flags: Frame.Flag.whenEmpty, &result)
+    }
     guard let frame = next else { return result }
     frame.pointee.isGuest = true
     frame.pointee.isLeft = false
@@ -85,8 +89,9 @@ extension Loop {
 
   // MARK: Preparing
 
-  /// When a dispatch of the mode will have something to do: 0 for now, or the date of a timer. Unless there is something already,
-  /// observers that have asked for it are told first: they may add something, such as the next date of a third loop. Owner.
+  /// When a dispatch of the mode will have something to do: 0 for now, or the date of a timer. Unless there is
+  /// something already, observers that have asked for it are told first: they may add something, such as the next date
+  /// of a third loop. Owner.
   func prepareOwn(_ name: ModeName) throws(Failure) -> Int64 {
     if treadle_system_is_closed() { throw Shutdown.failure }
     var found = try ownMode(name)

@@ -5,13 +5,16 @@ import CTreadleSystem
 import Synchronization
 import TreadleBase
 
-/// What a run hands out to its host in place of a call, and what becomes of it when the host comes back, or cannot be asked.
+/// What a run hands out to its host in place of a call, and what becomes of it when the host comes back, or cannot be
+/// asked.
 extension Loop {
-  /// Hands the frame's callout out, if it is an event of its host; and with room for more, the blocks of the host's that come next.
-  /// False: it is to be called.
+  /// Hands the frame's callout out, if it is an event of its host; and with room for more, the blocks of the host's
+  /// that come next. False: it is to be called.
   @inline(__always)
   func handOut(_ frame: Frame.Pointer, _ room: inout EventRoom) -> Bool {
-    guard let host = frame.pointee.host, host.closed.pointee.load(ordering: .sequentiallyConsistent) == 0 else { return false }
+    guard let host = frame.pointee.host, host.closed.pointee.load(ordering: .sequentiallyConsistent) == 0 else {
+      return false
+    }
     return handOut(frame, to: host.object, &room)
   }
 
@@ -26,7 +29,8 @@ extension Loop {
   }
 
   @inline(never)
-  private func handOutQueued(_ frame: Frame.Pointer, to host: UnsafeMutableRawPointer, _ room: inout EventRoom) -> Bool {
+  private func handOutQueued(_ frame: Frame.Pointer, to host: UnsafeMutableRawPointer, _ room: inout EventRoom) -> Bool
+  {
     if frame.pointee.callout.kind == .job, let job = frame.pointee.callout.job {
       var event = Event(Event.Kind.request, token: 0, loop: handlePointer, subject: 0, mode: frame.pointee.mode.name)
       guard job.pointee.handOut?(job, Job.Ask.begin, host, &event) == true else { return false }
@@ -60,9 +64,11 @@ extension Loop {
     }
   }
 
-  /// More events for the dispatch function of a host that the run is calling: those that come next in the batch, of the same kind,
-  /// with nothing in between. What was handed out before has ended by this.
-  func handOutMore(_ frame: Frame.Pointer, to host: UnsafeMutableRawPointer, failed: Int, _ room: inout EventRoom) throws(Failure) {
+  /// More events for the dispatch function of a host that the run is calling: those that come next in the batch, of the
+  /// same kind, with nothing in between. What was handed out before has ended by this.
+  func handOutMore(_ frame: Frame.Pointer, to host: UnsafeMutableRawPointer, failed: Int, _ room: inout EventRoom)
+    throws(Failure)
+  {
     if failed > frame.pointee.handedCount &+ 1 || failed != 0 && frame.pointee.callout.kind == .none {
       throw Failure(Status.argument, "failed", "is not the number of an event that the last call returned")
     }
@@ -153,8 +159,8 @@ extension Loop {
     }
   }
 
-  /// The callout is an event of a host that is not called, and this run is none of its own: it stays where it is, for the host to
-  /// fetch it, and the run ends, which says so.
+  /// The callout is an event of a host that is not called, and this run is none of its own: it stays where it is, for
+  /// the host to fetch it, and the run ends, which says so.
   @inline(never)
   func leaveToHost(_ frame: Frame.Pointer) {
     settle(frame, .leftToHost)

@@ -27,8 +27,8 @@ extension Loop {
     return !frame.pointee.batch.isEmpty
   }
 
-  /// The next observer to call: one that at its turn is still valid, in the mode, and not running already (OBS-3 to OBS-6). The end
-  /// of one callback and the beginning of the next are one step under the lock, as of timers.
+  /// The next observer to call: one that at its turn is still valid, in the mode, and not running already (OBS-3 to
+  /// OBS-6). The end of one callback and the beginning of the next are one step under the lock, as of timers.
   @inline(__always)
   func nextObserver(_ frame: Frame.Pointer) -> Bool {
     if let item = frame.pointee.callout.item {
@@ -57,7 +57,9 @@ extension Loop {
   private func takeObserver(_ frame: Frame.Pointer) -> Item? {
     assertHeld()
     while let entry = frame.pointee.batch.takeFirst() {
-      guard let member = Item(.observer, slot: entry.mention.slot), entry.mention.means(member), member.isIn(frame.pointee.mode) else { continue }
+      guard let member = Item(.observer, slot: entry.mention.slot), entry.mention.means(member),
+        member.isIn(frame.pointee.mode)
+      else { continue }
       let item = member.primary
       if !item.isValid || item.hasState(Item.State.running | Item.State.spent) { continue }
       item.setState(item.hasTrait(Item.Trait.once) ? Item.State.running | Item.State.spent : Item.State.running)

@@ -8,8 +8,8 @@ import TreadleBase
 /// The order of a run: the Guide's ten steps, the rules' PASS-1 to PASS-14. This file is where it is fixed.
 ///
 /// `advance` goes on to the next thing that somebody else has to do, and says what: to deliver a batch of callouts, to
-/// wait, or nothing more. Nothing is held or half done in between. It neither blocks nor calls a client's main callback. A
-/// step notes where the run goes on, and falls through to the next unless it has a batch.
+/// wait, or nothing more. Nothing is held or half done in between. It neither blocks nor calls a client's main
+/// callback. A step notes where the run goes on, and falls through to the next unless it has a batch.
 extension Loop {
   enum Next {
     /// The frame's batch is to be delivered.
@@ -134,7 +134,6 @@ extension Loop {
     }
   }
 
-
   /// Releases what the pass, or what came before it, has put off.
   @inline(__always)
   func drainPool(_ frame: Frame.Pointer) {
@@ -151,8 +150,8 @@ extension Loop {
     frame.pointee.deadline = Clock.after(frame.pointee.timeout, from: Clock.now())
   }
 
-  /// PASS-7 and PASS-8. Not to sleep: a source was handled, the run only polls, its deadline has passed, the mode became
-  /// empty, or a descriptor or port is ready.
+  /// PASS-7 and PASS-8. Not to sleep: a source was handled, the run only polls, its deadline has passed, the mode
+  /// became empty, or a descriptor or port is ready.
   @inline(__always)
   private func mustPoll(_ frame: Frame.Pointer) -> Bool {
     let mode = frame.pointee.mode
@@ -161,7 +160,8 @@ extension Loop {
     if mode.hasReadyPorts && mode.demandReadyPort(self) { return true }
     guard let poller = mode.poller else { return false }
     if poller.hasEvents { return true }
-    // Whether the sleep's steps are skipped shows to their observers alone: without any, the wait itself tells soon enough.
+    // Whether the sleep's steps are skipped shows to their observers alone: without any, the wait itself tells soon
+    // enough.
     if !mode.hasInterest(in: Activity.beforeWaiting | Activity.afterWaiting) { return false }
     // The answer counts for this pass only if it is yes: otherwise the sleep asks again.
     let isReady = askForDescriptors(frame)
@@ -195,7 +195,8 @@ extension Loop {
       frame.pointee.result = Status.system
     } else if frame.pointee.handled && frame.pointee.flags & Frame.Flag.returnAfterSource != 0 {
       frame.pointee.result = Status.handledSource
-    } else if frame.pointee.timeout <= 0 && !(frame.pointee.isGuest && frame.pointee.hasCalled) || isPastDeadline(frame) {
+    } else if frame.pointee.timeout <= 0 && !(frame.pointee.isGuest && frame.pointee.hasCalled) || isPastDeadline(frame)
+    {
       frame.pointee.result = Status.timedOut
     } else if endsEmpty(frame) {
       state.counters.finish(LoopCounters.Finish.becameEmpty)
@@ -234,8 +235,8 @@ extension Loop {
     return endsEmpty(frame) && !isWoken
   }
 
-  /// Looked at behind the observers of BeforeWaiting. A block is nothing to wait for: it ends no sleep (BLK-2), so where the
-  /// mode has nothing else it is performed without one (RUN-10).
+  /// Looked at behind the observers of BeforeWaiting. A block is nothing to wait for: it ends no sleep (BLK-2), so
+  /// where the mode has nothing else it is performed without one (RUN-10).
   @inline(__always)
   private func hasSomethingToWaitFor(_ frame: Frame.Pointer) -> Bool {
     if let awaited = frame.pointee.awaited { return !awaited.isOver }
@@ -268,8 +269,8 @@ extension Loop {
     let bits = state.stop.load(ordering: .acquiring)
     if bits & LoopState.Stop.sticky == 0 { return false }
     if isOutermost || bits & LoopState.Stop.allLevels == 0 {
-      // Relaxed: the look has acquired the stop that was seen. A stop that has come since is used up with it; what tells of that stop
-      // comes from the thread that asked for it, and orders what it did.
+      // Relaxed: the look has acquired the stop that was seen. A stop that has come since is used up with it; what
+      // tells of that stop comes from the thread that asked for it, and orders what it did.
       state.stop.bitwiseAnd(~sticky, ordering: .relaxed)
     }
     return true

@@ -5,11 +5,11 @@ import CTreadleSystem
 import Synchronization
 import TreadleBase
 
-/// PASS-5: performing what was signalled, and jobs in their turn among that. The cost is that of the signalled sources, however
-/// many the mode has.
+/// PASS-5: performing what was signalled, and jobs in their turn among that. The cost is that of the signalled sources,
+/// however many the mode has.
 extension Loop {
-  /// Takes the signalled sources of the mode, in the order of their calls: ascending by order, then by the time of the first
-  /// signal (SRC0-7). False if there is nothing to perform.
+  /// Takes the signalled sources of the mode, in the order of their calls: ascending by order, then by the time of the
+  /// first signal (SRC0-7). False if there is nothing to perform.
   @inline(__always)
   func openSources(_ frame: Frame.Pointer) -> Bool {
     let mode = frame.pointee.mode
@@ -59,8 +59,8 @@ extension Loop {
     return isMixed
   }
 
-  /// What outer runs of the same mode have collected but not reached is performed here (RUN-13); they find the signals used
-  /// up. True if there was anything: where it stands among the others, the time of the signals decides.
+  /// What outer runs of the same mode have collected but not reached is performed here (RUN-13); they find the signals
+  /// used up. True if there was anything: where it stands among the others, the time of the signals decides.
   private func takeFromOuterRuns(_ frame: Frame.Pointer) -> Bool {
     var hasTaken = false
     var outer = frame.pointee.outer
@@ -76,8 +76,8 @@ extension Loop {
     return hasTaken
   }
 
-  /// The next source or job to perform. With `onlyFirst`, for a host, the first entry of the batch or nothing. The end of one callback
-  /// and the beginning of the next are one step under the lock, unless a job comes in between.
+  /// The next source or job to perform. With `onlyFirst`, for a host, the first entry of the batch or nothing. The end
+  /// of one callback and the beginning of the next are one step under the lock, unless a job comes in between.
   @inline(__always)
   func nextSource(_ frame: Frame.Pointer, onlyFirst: Bool = false) -> Bool {
     if let job = frame.pointee.callout.job {
@@ -128,13 +128,14 @@ extension Loop {
     return nil
   }
 
-  /// The source of an entry, if it is to be performed: if it is signalled still, or again (SRC0-7). The signal is used up before the
-  /// call, so that one given meanwhile is new (SRC0-8). The lock is held.
+  /// The source of an entry, if it is to be performed: if it is signalled still, or again (SRC0-7). The signal is used
+  /// up before the call, so that one given meanwhile is new (SRC0-8). The lock is held.
   @inline(__always)
   private func use(_ entry: Entry, _ frame: Frame.Pointer) -> Item? {
     let mode = frame.pointee.mode
     // Not of a stale entry, which has no signal to use.
-    guard let member = Item(.source, slot: entry.mention.slot), member.isIn(mode), entry.mention.isLast(of: member) else {
+    guard let member = Item(.source, slot: entry.mention.slot), member.isIn(mode), entry.mention.isLast(of: member)
+    else {
       return nil
     }
     let item = member.primary

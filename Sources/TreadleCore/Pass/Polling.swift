@@ -36,14 +36,16 @@ extension Loop {
   }
 
   func demandNoCommonMode(_ name: ModeName) throws(Failure) {
-    if CommonModes.isCommon(name) { throw Failure(Status.argument, "mode", "is the name of the common modes themselves") }
+    if CommonModes.isCommon(name) {
+      throw Failure(Status.argument, "mode", "is the name of the common modes themselves")
+    }
   }
 
   /// A run begins, which sleeps itself. In no order, as the end of a run's own sleep. Owner.
   func disarmPollables() { state.sleeping.store(Sleep.awake, ordering: .relaxed) }
 
-  /// The last run has ended: from here on others sleep for the loop. Looks for what a sleep of a run looks for, and for what runs of other
-  /// modes have left. Owner.
+  /// The last run has ended: from here on others sleep for the loop. Looks for what a sleep of a run looks for, and for
+  /// what runs of other modes have left. Owner.
   @_optimize(size)
   @inline(never)
   func armPollables(isWoken wasWoken: Bool) {
@@ -66,7 +68,9 @@ extension Loop {
     }
     state.sleeping.store(Sleep.inPoller, ordering: .sequentiallyConsistent)
     state.gate.unlock()
-    if isReady || isWoken || isStopAsked || state.changes.load(ordering: .sequentiallyConsistent) != changes { kickSleeper() }
+    if isReady || isWoken || isStopAsked || state.changes.load(ordering: .sequentiallyConsistent) != changes {
+      kickSleeper()
+    }
   }
 
   /// A run has ended without a pass: what the kernel had for one is taken. Owner.

@@ -30,20 +30,24 @@ package struct EventRoom {
       // The host was built for an older version: it gets the members that it has room for.
       var known = event
       known.structSize = stride
-      withUnsafeBytes(of: known) { bytes in if let start = bytes.baseAddress { place.copyMemory(from: start, byteCount: stride) } }
+      withUnsafeBytes(of: known) { bytes in
+        if let start = bytes.baseAddress { place.copyMemory(from: start, byteCount: stride) }
+      }
     }
     count &+= 1
   }
 }
 
-/// Pull (ABI-10): a run that is left with each event of its host, who comes back for the next one, and nobody calls him. It is
-/// the run that it would be otherwise, and goes on by the same `advance` and `next`; all that it has to remember is in its frame.
+/// Pull (ABI-10): a run that is left with each event of its host, who comes back for the next one, and nobody calls
+/// him. It is the run that it would be otherwise, and goes on by the same `advance` and `next`; all that it has to
+/// remember is in its frame.
 ///
-/// Between two calls the frame is on the loop's stack, as it is in a callback. The invariant: as long as the innermost run is left
-/// so, `goingOn` differs from every tag; so a run around it, in whose callback the host has left it, notices as soon as that has
-/// returned, before anything else, and ends it.
+/// Between two calls the frame is on the loop's stack, as it is in a callback. The invariant: as long as the innermost
+/// run is left so, `goingOn` differs from every tag; so a run around it, in whose callback the host has left it,
+/// notices as soon as that has returned, before anything else, and ends it.
 extension Loop {
-  /// Begins a run for a host, under a number that is never given again; false with its result if it is over at once. Owner.
+  /// Begins a run for a host, under a number that is never given again; false with its result if it is over at once.
+  /// Owner.
   func beginPull(
     _ host: FrameHost, _ number: UInt64, _ name: ModeName?, timeout: Int64, flags: UInt32, _ result: inout Int32
   ) throws(Failure) -> Bool {
@@ -54,8 +58,8 @@ extension Loop {
     return true
   }
 
-  /// Goes on with the run of a number until there are events for its host, or it is over, when `number` is 0. failed: 0, or which
-  /// of the events that were handed out the host has not completed; those behind it have not begun.
+  /// Goes on with the run of a number until there are events for its host, or it is over, when `number` is 0. failed:
+  /// 0, or which of the events that were handed out the host has not completed; those behind it have not begun.
   package func next(_ number: inout UInt64, failed: Int, _ room: inout EventRoom) throws(Failure) -> Int32 {
     guard isCurrent else { throw Loop.runsElsewhere }
     if isOfParent {
@@ -140,8 +144,9 @@ extension Loop {
 
   // MARK: Runs that are left
 
-  /// Ends the runs that hosts have left inside of this one, as those of a thread that ends: what they have not reached is put
-  /// back, and nobody is told. True if there were any. In the child of a fork they stay as they are, like the whole loop.
+  /// Ends the runs that hosts have left inside of this one, as those of a thread that ends: what they have not reached
+  /// is put back, and nobody is told. True if there were any. In the child of a fork they stay as they are, like the
+  /// whole loop.
   @discardableResult
   func endRunsLeft(inside frame: Frame.Pointer) -> Bool {
     if self.frame == frame || isOfParent { return false }

@@ -7,8 +7,8 @@ import TreadleBase
 
 /// PASS-12 for ports: one message of one port a pass (PORT-6).
 ///
-/// Ports and descriptors take turns, so that none is passed over twice for the same other one: all ports that are ready when
-/// their turn begins are served once each, then all descriptors that one look at the kernel reports.
+/// Ports and descriptors take turns, so that none is passed over twice for the same other one: all ports that are ready
+/// when their turn begins are served once each, then all descriptors that one look at the kernel reports.
 extension Loop {
   /// What of both the pass performs. The kernel is asked once for each turn of the ports.
   @inline(never)
@@ -55,8 +55,8 @@ extension Loop {
     return closeBatch(frame)
   }
 
-  /// The callback has returned: the message goes, unless the client retains it. With it ports may end, and so call the client;
-  /// who closes the port waits for that too.
+  /// The callback has returned: the message goes, unless the client retains it. With it ports may end, and so call the
+  /// client; who closes the port waits for that too.
   @inline(__always)
   func settleMessage(_ frame: Frame.Pointer) {
     if let message = frame.pointee.callout.takeMessage() {

@@ -7,8 +7,8 @@ import TreadleBase
 
 /// Ends of runs out of turn: when no callback may begin any more, and what a run lets go of that is not gone on with.
 extension Loop {
-  /// No callback may begin any more: a host's failed, the run is to stop at once, everything was shut down, this is the child of
-  /// a fork, or a client has left a run inside of this one.
+  /// No callback may begin any more: a host's failed, the run is to stop at once, everything was shut down, this is the
+  /// child of a fork, or a client has left a run inside of this one.
   @inline(__always)
   func mustEnd(_ frame: Frame.Pointer) -> Bool {
     let bits = state.stop.load(ordering: .relaxed)
@@ -29,12 +29,12 @@ extension Loop {
   /// `LoopState.goingOn` while the innermost run is left between two calls of its host: no tag that there is.
   static let left = UInt32.max
 
-  /// This is the child of a fork in a callback, and the loop is the parent's: it stays as it is, since other threads' locks
-  /// may be held for ever (RL-11).
+  /// This is the child of a fork in a callback, and the loop is the parent's: it stays as it is, since other threads'
+  /// locks may be held for ever (RL-11).
   var isOfParent: Bool { treadle_system_tag() != state.life }
 
-  /// A callback of the run has returned: true in the child of a fork that was made in it. One look before anything else, unless
-  /// everything was shut down, or a run was left inside of the callback, which ends here.
+  /// A callback of the run has returned: true in the child of a fork that was made in it. One look before anything
+  /// else, unless everything was shut down, or a run was left inside of the callback, which ends here.
   @inline(__always)
   func wasLeftByFork(_ frame: Frame.Pointer) -> Bool {
     treadle_system_open_tag() != state.goingOn && (isOfParent || endsRunsLeft(inside: frame))

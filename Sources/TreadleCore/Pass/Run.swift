@@ -67,15 +67,15 @@ extension Loop {
     return isMade ? try withLock { () throws(Failure) in try findOrMakeUnlistedMode(name) } : nil
   }
 
-  /// Runs in the call mode while its thread waits for what another does. Such a run ends when that is over, and not before:
-  /// neither does the mode have to contain anything, nor does it heed stops. Those are for the client's run around it, and are
-  /// still there when that goes on.
+  /// Runs in the call mode while its thread waits for what another does. Such a run ends when that is over, and not
+  /// before: neither does the mode have to contain anything, nor does it heed stops. Those are for the client's run
+  /// around it, and are still there when that goes on.
   func run(until awaited: Awaited, deadline: Int64) throws(Failure) {
     try run(until: awaited, in: try findOrMakeCallMode(), deadline: deadline)
   }
 
-  /// The same in a mode of the client's, which is made if there is none; `interrupt`: what a signal leads to that ends a sleep. `known`:
-  /// the mode, if the owner has just found it.
+  /// The same in a mode of the client's, which is made if there is none; `interrupt`: what a signal leads to that ends
+  /// a sleep. `known`: the mode, if the owner has just found it.
   @inline(never)
   package func run(
     until awaited: Awaited, in name: ModeName, known: Mode?, deadline: Int64, interrupt: IndirectCallback?
@@ -86,7 +86,9 @@ extension Loop {
     try run(until: awaited, in: mode, deadline: deadline, interrupt: interrupt)
   }
 
-  private func run(until awaited: Awaited, in mode: Mode, deadline: Int64, interrupt: IndirectCallback? = nil) throws(Failure) {
+  private func run(until awaited: Awaited, in mode: Mode, deadline: Int64, interrupt: IndirectCallback? = nil)
+    throws(Failure)
+  {
     let frame = try push(mode, timeout: Clock.forever, flags: interrupt == nil ? 0 : Frame.Flag.returnOnInterrupt)
     frame.pointee.awaited = awaited
     frame.pointee.interrupt = interrupt
@@ -150,7 +152,8 @@ extension Loop {
     if Watch.isObserved { sleepBegins() }
     defer { if Watch.isObserved { sleepEnds() } }
     let end = sleep(
-      frame.pointee.mode, until: frame.pointee.deadline, returnOnInterrupt: returnsOnInterrupt, asked: &frame.pointee.asked
+      frame.pointee.mode, until: frame.pointee.deadline, returnOnInterrupt: returnsOnInterrupt,
+      asked: &frame.pointee.asked
     ) { awaited.map { $0.isOver } ?? isStopAsked }
     state.hasReading = false
     if isWoken { state.counters.wakes.count() }
@@ -186,16 +189,18 @@ extension Loop {
     self.frame = frame
     mode.state.runs = mode.state.runs &+ 1
     state.currentMode.store(mode.slot, ordering: .relaxed)
-    // Of a thread's two locked instructions for a run with an empty pass this store is one, and that of the wake-up in `unlink` is the other.
+    // Of a thread's two locked instructions for a run with an empty pass this store is one, and that of the wake-up in
+    // `unlink` is the other.
     state.depth.store(state.depth.load(ordering: .relaxed) &+ 1, ordering: .sequentiallyConsistent)
-    // Either a shutdown's barrier is before this, and the run finds it before a callback (`mustEnd`), or the shutdown finds the loop and
-    // the run. The fence is for a kernel without barriers, where a loop that is new is found by other words than the depth.
+    // Either a shutdown's barrier is before this, and the run finds it before a callback (`mustEnd`), or the shutdown
+    // finds the loop and the run. The fence is for a kernel without barriers, where a loop that is new is found by
+    // other words than the depth.
     treadle_system_fence_after_exchange()
     return frame
   }
 
-  /// What the run calls gets a counted reference, which is the callout's from then on: another run is about to begin inside of it, or the
-  /// call never returns. One that was left by a mode is that reference.
+  /// What the run calls gets a counted reference, which is the callout's from then on: another run is about to begin
+  /// inside of it, or the call never returns. One that was left by a mode is that reference.
   @inline(never)
   func holdCalled(_ frame: Frame.Pointer) {
     guard let item = frame.pointee.callout.item, !frame.pointee.callout.isHeld else { return }
@@ -230,7 +235,8 @@ extension Loop {
     switch result {
     case Status.closed: throw Shutdown.failure
     case Status.callback: throw Failure(Status.callback, "callback", "of a host did not complete")
-    case Status.state: throw Failure(Status.state, "host", "fetches its events (treadle_loop_next), and has one pending")
+    case Status.state:
+      throw Failure(Status.state, "host", "fetches its events (treadle_loop_next), and has one pending")
     case Status.system: throw Failure.system("the kernel's wait", systemResult)
     default: return result
     }
@@ -262,16 +268,17 @@ extension Loop {
     return wasWoken
   }
 
-  /// Takes stops that there are. One that comes at the same time is for the run that is the innermost behind this. Relaxed: the run
-  /// has acquired the stop that it has heeded, and who reads the word later is ordered behind each stop whose update this one follows.
+  /// Takes stops that there are. One that comes at the same time is for the run that is the innermost behind this.
+  /// Relaxed: the run has acquired the stop that it has heeded, and who reads the word later is ordered behind each
+  /// stop whose update this one follows.
   @inline(__always)
   private func takeStop(_ bits: UInt32) -> UInt32 {
     if state.stop.load(ordering: .relaxed) & bits == 0 { return 0 }
     return state.stop.bitwiseAnd(~bits, ordering: .relaxed).oldValue & bits
   }
 
-  /// A wake-up is for the innermost run (WAKE-1). What was queued for it and that run has not called, in whose mode it may not be
-  /// eligible, is called by the run around it, which does not sleep before.
+  /// A wake-up is for the innermost run (WAKE-1). What was queued for it and that run has not called, in whose mode it
+  /// may not be eligible, is called by the run around it, which does not sleep before.
   @inline(never)
   private func leaveQueued(to outer: Frame.Pointer) {
     outer.pointee.wasWoken = true

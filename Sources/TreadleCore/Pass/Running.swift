@@ -5,8 +5,8 @@ import CTreadleSystem
 import Synchronization
 package import TreadleBase
 
-/// What a loop calls now, and what waits in its queues, for descriptions from any thread. An item is found by `LoopState.calling`,
-/// a post or request by `LoopState.running`. All of it is of a moment that may be over.
+/// What a loop calls now, and what waits in its queues, for descriptions from any thread. An item is found by
+/// `LoopState.calling`, a post or request by `LoopState.running`. All of it is of a moment that may be over.
 package struct RunningCall {
   /// Held: for the caller to let go; nil for a post or request.
   package let item: Item?
@@ -33,7 +33,8 @@ extension Loop {
     found.letGo()
   }
 
-  /// Nil between callbacks, outside of runs and asleep. What is relaxed here is a value alone: the hold acquires the item.
+  /// Nil between callbacks, outside of runs and asleep. What is relaxed here is a value alone: the hold acquires the
+  /// item.
   package func holdRunning() -> RunningCall? {
     if state.depth.load(ordering: .relaxed) == 0 || isWaiting { return nil }
     let timed = state.calledSince.load(ordering: .relaxed)
@@ -126,7 +127,8 @@ extension Loop {
   }
 }
 
-/// A callback that is timed: when it began, and the word of 8 bytes that says so as long as it runs. The memory of loops stays.
+/// A callback that is timed: when it began, and the word of 8 bytes that says so as long as it runs. The memory of
+/// loops stays.
 package struct TimedCall {
   package let since: Int64
   package let word: UnsafeRawPointer

@@ -5,9 +5,9 @@ import CTreadleSystem
 import Synchronization
 import TreadleBase
 
-/// Delivering while somebody debugs, a trace is recorded, or a probe has a listener: each callout is timed and told of, once before
-/// for a descriptor that has failed. It goes the way that `deliver` goes, with the same steps in between. Events that a host fetches
-/// are not timed.
+/// Delivering while somebody debugs, a trace is recorded, or a probe has a listener: each callout is timed and told of,
+/// once before for a descriptor that has failed. It goes the way that `deliver` goes, with the same steps in between.
+/// Events that a host fetches are not timed.
 extension Loop {
   @inline(never)
   func deliverWatched(_ frame: Frame.Pointer) {
@@ -24,7 +24,8 @@ extension Loop {
   func callWatched(_ frame: Frame.Pointer) -> Bool {
     let isListened = Watch.isListened
     if isListened { probeBegin(frame.pointee.callout) }
-    let traced = Watch.isTracing ? TraceRing.current.map { beginTraced(frame, $0, at: treadle_system_trace_moment()) } : nil
+    let traced =
+      Watch.isTracing ? TraceRing.current.map { beginTraced(frame, $0, at: treadle_system_trace_moment()) } : nil
     let goesOn = Watch.isTiming ? callTimed(frame) : call(frame.pointee.callout.kind, frame)
     if let traced { end(traced) }
     if isListened { treadle_system_probe_call_ends(handle.bits) }
@@ -41,8 +42,8 @@ extension Loop {
     let kind: UInt32
   }
 
-  /// Calls the frame's callout, which is recorded. But for the first of its batch it begins at the moment at which the one before it
-  /// returned, if nothing was recorded since: one reading of the counter serves both.
+  /// Calls the frame's callout, which is recorded. But for the first of its batch it begins at the moment at which the
+  /// one before it returned, if nothing was recorded since: one reading of the counter serves both.
   @inline(__always)
   private func callTraced(_ frame: Frame.Pointer, _ isFirst: Bool) -> Bool {
     guard let ring = TraceRing.current else { return call(frame.pointee.callout.kind, frame) }
@@ -63,7 +64,8 @@ extension Loop {
       let flow = callout.kind == .source ? Trace.flow(of: subject, item.signalTime) : 0
       number = ring.beginCall(at: moment, kind: kind, subject: subject, flow: flow)
     } else {
-      number = ring.beginCall(at: moment, kind: kind, subject: Loop.callName(callout).bits, flow: flow(of: callout, frame))
+      number = ring.beginCall(
+        at: moment, kind: kind, subject: Loop.callName(callout).bits, flow: flow(of: callout, frame))
     }
     return TracedCall(ring: ring, number: number, begin: moment, kind: kind)
   }
@@ -120,7 +122,8 @@ extension Loop {
   }
 
   private func probeBegin(_ callout: Callout) {
-    let kind = UnsafeRawPointer(Loop.category(Loop.eventKind(callout.kind)).utf8Start).assumingMemoryBound(to: CChar.self)
+    let kind = UnsafeRawPointer(Loop.category(Loop.eventKind(callout.kind)).utf8Start).assumingMemoryBound(
+      to: CChar.self)
     let name = Loop.callName(callout)
     let (label, subject) = callout.item.map { ($0.label, $0.handle.bits) } ?? (name.label, name.code)
     treadle_system_probe_call_begins(handle.bits, kind, label ?? kind, subject)

@@ -5,8 +5,8 @@ import CTreadleSystem
 import Synchronization
 package import TreadleBase
 
-/// A message: a thin handle, copied freely. Whoever sends makes it, with all that it carries copied or retained (MPORT-2); from
-/// then on it is a queue's, a callback's, or a client's who retains it.
+/// A message: a thin handle, copied freely. Whoever sends makes it, with all that it carries copied or retained
+/// (MPORT-2); from then on it is a queue's, a callback's, or a client's who retains it.
 package struct Message {
   package let slot: UInt32
   let address: UnsafeMutablePointer<MessageCell>
@@ -124,7 +124,9 @@ package struct Message {
   /// Takes the parts over one by one: what fails gives back those that it has.
   private func fill(_ count: Int, _ part: (Int) throws(Failure) -> Part) throws(Failure) {
     if count == 0 { return }
-    guard let memory = treadle_system_allocate(count &* MemoryLayout<MessagePart>.stride) else { throw Failure.noMemory("message") }
+    guard let memory = treadle_system_allocate(count &* MemoryLayout<MessagePart>.stride) else {
+      throw Failure.noMemory("message")
+    }
     cell.parts = memory.bindMemory(to: MessagePart.self, capacity: count)
     var total = 0
     for index in 0..<count {
@@ -147,14 +149,16 @@ package struct Message {
     case PartKind.descriptor:
       descriptor = treadle_system_duplicate(given.descriptor)
       if descriptor == 0 &- treadle_system_ebadf() {
-        throw Failure(Status.argument, "components[].descriptor", "is not an open descriptor", osError: treadle_system_ebadf())
+        throw Failure(
+          Status.argument, "components[].descriptor", "is not an open descriptor", osError: treadle_system_ebadf())
       }
       if descriptor < 0 { throw Failure.system("fcntl", descriptor) }
     default: break
     }
     (parts + Int(cell.count)).initialize(
       to: MessagePart(
-        kind: given.kind, descriptor: descriptor, bytes: given.length == 0 ? nil : given.bytes, length: given.length, port: given.port))
+        kind: given.kind, descriptor: descriptor, bytes: given.length == 0 ? nil : given.bytes, length: given.length,
+        port: given.port))
     cell.count = cell.count &+ 1
   }
 
@@ -239,8 +243,8 @@ package struct Message {
   }
 }
 
-/// The end of messages that carry something. With a message a port may end, and with that the messages in its queue, and so on:
-/// so they are listed, by thread, and end one after the other.
+/// The end of messages that carry something. With a message a port may end, and with that the messages in its queue,
+/// and so on: so they are listed, by thread, and end one after the other.
 extension Message {
   private func endLater() {
     let thread = treadle_system_thread()

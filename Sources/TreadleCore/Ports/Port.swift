@@ -5,13 +5,14 @@ import CTreadleSystem
 import Synchronization
 package import TreadleBase
 
-/// Ports in a process (§13 of the rules): the object itself is the address. A port is an item; this is its queue, which knows
-/// of no loop.
+/// Ports in a process (§13 of the rules): the object itself is the address. A port is an item; this is its queue, which
+/// knows of no loop.
 ///
-/// While messages are in the queue, every membership of the port is among the ready ones of its mode, or somebody is about to
-/// put it there: whoever queued the first of them (`tellLoops`), whoever has just begun the membership, or the loop itself,
-/// which takes it out only when it finds the queue empty, under the loop's gate. Whoever queues the first exchanges the count, then
-/// looks for memberships; who begins one says so, then looks at the count. Nothing else is ordered by the count, but by the queue's gate.
+/// While messages are in the queue, every membership of the port is among the ready ones of its mode, or somebody is
+/// about to put it there: whoever queued the first of them (`tellLoops`), whoever has just begun the membership, or the
+/// loop itself, which takes it out only when it finds the queue empty, under the loop's gate. Whoever queues the first
+/// exchanges the count, then looks for memberships; who begins one says so, then looks at the count. Nothing else is
+/// ordered by the count, but by the queue's gate.
 extension Item {
   /// A port. `code` is its plain callback, unless the context has another.
   package static func port(
@@ -100,7 +101,9 @@ extension Item {
   func whileWaiting(_ waiter: UnsafeMutablePointer<RoomWaiter>, _ body: () -> Void) -> Bool {
     queue.gate.lock()
     defer { queue.gate.unlock() }
-    if waiter.pointee.word.load(ordering: .relaxed) & RoomWaiter.Outcome.all != RoomWaiter.Outcome.waits { return false }
+    if waiter.pointee.word.load(ordering: .relaxed) & RoomWaiter.Outcome.all != RoomWaiter.Outcome.waits {
+      return false
+    }
     body()
     return true
   }
@@ -200,7 +203,8 @@ extension Item {
   static func releaseForMessage(_ bits: UInt) {
     let handle = Handle(bits: bits)
     // A scope may have taken it.
-    guard let port = try? locate(.port, handle, "port"), let left = port.cell.reference.releaseForClient(handle.generation),
+    guard let port = try? locate(.port, handle, "port"),
+      let left = port.cell.reference.releaseForClient(handle.generation),
       left.isGone
     else { return }
     _ = treadle_system_watch_thread()

@@ -38,7 +38,8 @@ extension IsolatedLink {
   private static let isMade: UInt64 = 1 << 63
   private func mark(_ serial: UInt32) -> UInt64 { IsolatedLink.isMade | UInt64(serial) << 32 }
 
-  /// What a pointer is to the process of a serial. One that was made of a number of a process that has ended is refused.
+  /// What a pointer is to the process of a serial. One that was made of a number of a process that has ended is
+  /// refused.
   func word(forToken pointer: UInt, _ serial: UInt32) throws(Failure) -> UInt64 {
     let bits = UInt64(pointer)
     if bits == 0 { return 0 }

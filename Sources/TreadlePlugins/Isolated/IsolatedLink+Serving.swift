@@ -189,7 +189,8 @@ extension IsolatedLink {
     function.portable.forEachBack(bytes) { index, at, _ in
       guard function.arguments[index]?.isOutToken == true, let place = back.baseAddress else { return }
       do throws(Failure) {
-        (place + at).storeBytes(of: try word(forToken: (place + at).loadUnaligned(as: UInt.self), serial), as: UInt64.self)
+        (place + at).storeBytes(
+          of: try word(forToken: (place + at).loadUnaligned(as: UInt.self), serial), as: UInt64.self)
       } catch { failure = error }
     }
     if let failure { throw failure }

@@ -206,7 +206,8 @@ struct IsolatedLink: BitwiseCopyable {
     guard let memory = treadle_system_allocate(MemoryLayout<LinkServed>.size) else { throw Failure.noMemory("plugin") }
     let served = memory.bindMemory(to: LinkServed.self, capacity: 1)
     locking {
-      served.initialize(to: LinkServed(link: self, caller: caller, threadID: Runtime.threadID, next: state.pointee.served))
+      served.initialize(
+        to: LinkServed(link: self, caller: caller, threadID: Runtime.threadID, next: state.pointee.served))
       state.pointee.served = served
     }
     return served

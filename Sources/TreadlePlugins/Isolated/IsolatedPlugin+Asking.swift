@@ -36,7 +36,8 @@ extension IsolatedPlugin {
 
   /// The same of a process that may not be the plugin's yet.
   func ask(
-    _ process: IsolatedProcess, _ id: Int32, _ frame: inout FrameWriter, _ question: UnsafePointer<CChar>, timeout: Int64,
+    _ process: IsolatedProcess, _ id: Int32, _ frame: inout FrameWriter, _ question: UnsafePointer<CChar>,
+    timeout: Int64,
     _ body: (inout FrameReader, UnsafeRawBufferPointer) throws(Failure) -> Void
   ) throws(Failure) {
     guard let link = state.pointee.link else { throw LinkPeer.lostFailure }

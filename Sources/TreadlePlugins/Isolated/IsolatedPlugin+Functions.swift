@@ -31,7 +31,8 @@ extension IsolatedPlugin {
   /// In another process: what the program knows of the plugin stays true.
   func askToLoad(_ process: IsolatedProcess, again timeout: Int64) throws(Failure) {
     let question = UnsafeRawPointer(Question.load.utf8Start).assumingMemoryBound(to: CChar.self)
-    try ask(process, IsolatedFrame.load, &state.pointee.loading, question, timeout: timeout) { _, rest throws(Failure) in
+    try ask(process, IsolatedFrame.load, &state.pointee.loading, question, timeout: timeout) {
+      _, rest throws(Failure) in
       if state.pointee.description.isSame(as: rest) { return }
       LastError.detail(state.pointee.description.known.id)
       throw Failure(Status.plugin, "plugin", "has a file with another description than at its load")

@@ -92,7 +92,9 @@ extension IsolatedPlugin {
 
   /// Whoever comes last, the end of the process or that of the plugin's start, begins the pause.
   func restartIfEnded() {
-    guard let link = state.pointee.link, let scope = state.pointee.scope, state.pointee.restart.plan != nil else { return }
+    guard let link = state.pointee.link, let scope = state.pointee.scope, state.pointee.restart.plan != nil else {
+      return
+    }
     // A plugin that is being closed gets none.
     try? scope.calling(isWatched: false) { () throws(Failure) in
       let phase = try PluginRegistry.locked { () throws(Failure) in PluginRegistry.find(scope)?.state.pointee.phase }
@@ -100,7 +102,8 @@ extension IsolatedPlugin {
       let now = Clock.now()
       var isEnded = false
       let pause: Int64? = link.locking {
-        guard let process = state.pointee.process, process.state.pointee.isNoticed, !state.pointee.restart.isPending else {
+        guard let process = state.pointee.process, process.state.pointee.isNoticed, !state.pointee.restart.isPending
+        else {
           return nil
         }
         isEnded = true
@@ -170,7 +173,8 @@ extension IsolatedPlugin {
     } ?? 0
   }
 
-  /// The plugin is being closed: no other process is started, and one that is being started is killed. True in the pause.
+  /// The plugin is being closed: no other process is started, and one that is being started is killed. True in the
+  /// pause.
   @discardableResult
   func endRestarts() -> Bool {
     state.pointee.isClosing.store(1, ordering: .releasing)
@@ -217,7 +221,9 @@ extension IsolatedPlugin {
       state.pointee.serial.store(process.state.pointee.serial, ordering: .relaxed)
       link.locking { state.pointee.restart.process = process }
       // A close that has not seen it is seen here.
-      if state.pointee.isClosing.load(ordering: .acquiring) != 0 { throw Failure(Status.closed, "plugin", "is being closed") }
+      if state.pointee.isClosing.load(ordering: .acquiring) != 0 {
+        throw Failure(Status.closed, "plugin", "is being closed")
+      }
       try askToLoad(process, again: plan.timeout)
       try askToStart(process, timeout: plan.timeout)
       isStarted = true

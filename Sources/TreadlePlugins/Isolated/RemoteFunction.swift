@@ -112,7 +112,8 @@ struct RemoteFunction: BitwiseCopyable {
       treadle_system_free(given.memory)
     }
     for index in 0..<count { try take(index, arguments, &given, peer.serial) }
-    let target = try proxy.map { proxy throws(Failure) in try link.number(of: proxy, peer) << 32 | self.target } ?? self.target
+    let target =
+      try proxy.map { proxy throws(Failure) in try link.number(of: proxy, peer) << 32 | self.target } ?? self.target
     let values = UnsafeBufferPointer(start: given.values, count: count)
     var at: Int?
     let size = try portable.measure(values, at: &at)
@@ -215,7 +216,8 @@ struct ExtensionProxy {
   var serial: UInt32
 
   /// The type is this function's.
-  static func make(_ link: IsolatedLink, _ type: ExtensionType.Pointer, _ export: UInt32, _ serial: UInt32) throws(Failure)
+  static func make(_ link: IsolatedLink, _ type: ExtensionType.Pointer, _ export: UInt32, _ serial: UInt32)
+    throws(Failure)
     -> Pointer
   {
     let count = type.pointee.functions.count

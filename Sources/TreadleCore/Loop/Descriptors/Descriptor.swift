@@ -21,8 +21,8 @@ extension Item {
     ) { $0.beginWatched(isAsked ? -1 : number, events) }
   }
 
-  /// One with nothing but a plain callback, as nearly all are: without the options, which are many words to copy. Whoever adds
-  /// it finds out whether the number is open.
+  /// One with nothing but a plain callback, as nearly all are: without the options, which are many words to copy.
+  /// Whoever adds it finds out whether the number is open.
   @inline(__always)
   package static func descriptor(
     code: UnsafeMutableRawPointer?, info: UnsafeMutableRawPointer?, number: Int32, events: UInt32, isAcknowledged: Bool
@@ -44,8 +44,8 @@ extension Item {
     }
   }
 
-  /// What the next membership watches; a client's callback may answer (SRC1-3), so no lock is held. Without one it is the same
-  /// as long as the item lives.
+  /// What the next membership watches; a client's callback may answer (SRC1-3), so no lock is held. Without one it is
+  /// the same as long as the item lives.
   @inline(__always)
   func askForDescriptor() -> Int32 {
     if context?.pointee.getDescriptor == nil { return watched.number }
@@ -74,8 +74,8 @@ extension Item {
     return withLoopLocked(self) { _ in body() }
   }
 
-  /// Runs `body` under the lock of the loop of a membership, with its mode; without a mode if there is no membership, and none begins. The
-  /// item's lock is held.
+  /// Runs `body` under the lock of the loop of a membership, with its mode; without a mode if there is no membership,
+  /// and none begins. The item's lock is held.
   package func withLoopLocked<Result>(_ member: Item, _ body: (Mode?) -> Result) -> Result {
     while true {
       if let mode = member.mode, let loop = mode.loop {
@@ -107,7 +107,8 @@ extension Item {
     throw failure
   }
 
-  /// In every membership: the item's own cell, whose events are the source's, is the first of them. The item's lock is held.
+  /// In every membership: the item's own cell, whose events are the source's, is the first of them. The item's lock is
+  /// held.
   private func change(to events: UInt16, _ failure: inout Failure?) {
     var next: Item? = self
     while let member = next {
@@ -127,9 +128,9 @@ extension Item {
   /// What became of a counter that was reported.
   enum Acknowledgement { case read, nothing, gone }
 
-  /// Reads the counter of an eventfd or timerfd that the client gave into our hands (SRC1-2). `nothing`: somebody else has
-  /// read it, or the source has left or was paused; `gone`: its number was closed, and what it means now is not read. The
-  /// loop's own thread, which calls the source. Takes the item's lock.
+  /// Reads the counter of an eventfd or timerfd that the client gave into our hands (SRC1-2). `nothing`: somebody else
+  /// has read it, or the source has left or was paused; `gone`: its number was closed, and what it means now is not
+  /// read. The loop's own thread, which calls the source. Takes the item's lock.
   func acknowledge(_ mode: Mode) -> Acknowledgement {
     lock()
     defer { unlock() }
@@ -172,11 +173,12 @@ package enum Readiness {
 
   @inline(__always)
   static func toKernel(_ events: UInt16) -> UInt32 {
-    (UInt32(events) & readable != 0 ? kernelIn | kernelHalfClosed : 0) | (UInt32(events) & writable != 0 ? kernelOut : 0)
+    (UInt32(events) & readable != 0 ? kernelIn | kernelHalfClosed : 0)
+      | (UInt32(events) & writable != 0 ? kernelOut : 0)
   }
 
-  /// Hang-up and error count as what is watched for, so that the client reads and sees them (SRC1-8). One that was closed does
-  /// not: its number may be another's.
+  /// Hang-up and error count as what is watched for, so that the client reads and sees them (SRC1-8). One that was
+  /// closed does not: its number may be another's.
   @inline(__always)
   static func fromKernel(_ bits: UInt32, watched: UInt32) -> UInt32 {
     var events: UInt32 = 0

@@ -60,8 +60,8 @@ extension Mode {
     }
   }
 
-  /// Room up to a number that was not seen before. There is none for one that is not open, which may be any; of the others,
-  /// epoll tells.
+  /// Room up to a number that was not seen before. There is none for one that is not open, which may be any; of the
+  /// others, epoll tells.
   @inline(__always)
   private func reserve(_ number: Int32, _ poller: Poller) throws(Failure) {
     if poller.state.registrations.count <= Int(number) { try reserveNow(number, poller) }
@@ -104,7 +104,8 @@ extension Mode {
     // 0 is no serial.
     let serial = max(poller.state.lastSerial &+ 1, 1)
     poller.state.lastSerial = serial
-    let result = poller.put(number, Readiness.toKernel(events), EpollData(number: number, serial: serial), isThere: isThere)
+    let result = poller.put(
+      number, Readiness.toKernel(events), EpollData(number: number, serial: serial), isThere: isThere)
     var registration = Registration(member: member.slot, serial: serial)
     if result < 0 {
       if result != 0 &- treadle_system_eperm() { throw Failure.unwatchable(number, result) }
@@ -142,7 +143,8 @@ extension Mode {
       return
     }
     if registration.member != member.slot {
-      // The number was closed, and another source watched it after that; or the source is invalid, and `ready` removed it.
+      // The number was closed, and another source watched it after that; or the source is invalid, and `ready` removed
+      // it.
       if events != 0 { try takeBack(member, number, events, poller, loop) }
     } else if events == 0 {
       withdraw(registration, number, poller)
@@ -157,7 +159,9 @@ extension Mode {
   }
 
   @inline(never)
-  private func takeBack(_ member: Item, _ number: Int32, _ events: UInt16, _ poller: Poller, _ loop: Loop) throws(Failure) {
+  private func takeBack(_ member: Item, _ number: Int32, _ events: UInt16, _ poller: Poller, _ loop: Loop)
+    throws(Failure)
+  {
     if !member.primary.isValid { throw Item.invalidDescriptor }
     if poller.isOwn(number, loop) { throw Failure.unwatchable(-1, 0 &- treadle_system_ebadf()) }
     if let other = poller.state.registrations[Int(number)], other.member != 0 { try replace(other, number, poller) }
@@ -172,7 +176,9 @@ extension Mode {
   // MARK: What was closed
 
   /// Each membership that has an entry in the kernel's set.
-  private func forEachEntry(_ poller: Poller, _ body: (_ member: Item, _ kernelEvents: UInt32, _ data: EpollData) -> Void) {
+  private func forEachEntry(
+    _ poller: Poller, _ body: (_ member: Item, _ kernelEvents: UInt32, _ data: EpollData) -> Void
+  ) {
     var next = state.descriptors.first
     while let member = Item(.descriptor, slot: next) {
       next = member.cell.next
@@ -201,8 +207,8 @@ extension Mode {
     }
   }
 
-  /// Whether a membership's number still means what is watched; one whose does not is forgotten. The kernel is asked each time:
-  /// to read from another's file would take what is not ours.
+  /// Whether a membership's number still means what is watched; one whose does not is forgotten. The kernel is asked
+  /// each time: to read from another's file would take what is not ours.
   package func demandStanding(_ member: Item) -> Bool {
     let number = member.watched.number
     guard let poller, let registration = poller.state.registrations[Int(number)], registration.member == member.slot
@@ -215,8 +221,8 @@ extension Mode {
     return false
   }
 
-  /// For debugging: looks whether every number means the file that is watched, and has the source of one that does not told,
-  /// once (SRC1-8). True if there is one. Owner, takes the lock.
+  /// For debugging: looks whether every number means the file that is watched, and has the source of one that does not
+  /// told, once (SRC1-8). True if there is one. Owner, takes the lock.
   @inline(never)
   func reportClosed(_ poller: Poller) -> Bool {
     guard let loop else { return false }

@@ -7,7 +7,8 @@ import TreadleBase
 
 /// Which of a mode's descriptors are ready. Owner, no lock.
 extension Mode {
-  /// Asks the kernel without blocking, unless events are left from before. More than 0 if a descriptor is ready; or -errno.
+  /// Asks the kernel without blocking, unless events are left from before. More than 0 if a descriptor is ready; or
+  /// -errno.
   @inline(__always)
   func pollDescriptors() -> Int32 {
     guard let poller else { return 0 }
@@ -38,9 +39,9 @@ extension Mode {
     return result
   }
 
-  /// If anything just reported is of an entry that nobody has registered, or has paused, that entry is stale: as much as a
-  /// wake-up of it is one too many. One that another thread took out a moment ago is not told from it, and costs as much,
-  /// but once.
+  /// If anything just reported is of an entry that nobody has registered, or has paused, that entry is stale: as much
+  /// as a wake-up of it is one too many. One that another thread took out a moment ago is not told from it, and costs
+  /// as much, but once.
   @inline(never)
   private func dropStale(_ poller: Poller, _ result: Int32) -> Int32 {
     guard let loop else { return result }
@@ -65,8 +66,8 @@ extension Mode {
     loop?.unlock()
   }
 
-  /// The next ready descriptor source, which is called from here on (`Calling.swift`), and what it is ready for. Reports about
-  /// registrations that are over are skipped.
+  /// The next ready descriptor source, which is called from here on (`Calling.swift`), and what it is ready for.
+  /// Reports about registrations that are over are skipped.
   @inline(__always)
   func takeReady() -> (item: Item, events: UInt32)? {
     guard let poller, let loop else { return nil }
@@ -99,8 +100,8 @@ extension Mode {
     loop.beginCalling(item)
     member.watched.strikes &+= 1
     var events = Readiness.fromKernel(event.events, watched: UInt32(watched))
-    // One that reports again and again may have been closed without being removed, while its file lives on: then its entry
-    // is stale, and the source is told once.
+    // One that reports again and again may have been closed without being removed, while its file lives on: then its
+    // entry is stale, and the source is told once.
     if member.watched.strikes % 64 == 0 && !demandStanding(member) { events |= Readiness.failed }
     return (item, events)
   }

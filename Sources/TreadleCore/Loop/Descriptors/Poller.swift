@@ -8,9 +8,9 @@ import TreadleBase
 /// The descriptors of one mode: a level-triggered epoll set. The loop's wake descriptor and its timer are in every set,
 /// edge-triggered, and never read.
 ///
-/// A source that ends, leaves or is paused leaves the set in the same call. Where the kernel refuses that, the number was
-/// closed before; then a stale entry may stay behind, if a copy of the descriptor keeps its file open. Should that report, the
-/// set is made anew (`rebuild`).
+/// A source that ends, leaves or is paused leaves the set in the same call. Where the kernel refuses that, the number
+/// was closed before; then a stale entry may stay behind, if a copy of the descriptor keeps its file open. Should that
+/// report, the set is made anew (`rebuild`).
 struct Poller {
   let address: UnsafeMutablePointer<PollerState>
   /// What the handle leads to.
@@ -94,7 +94,8 @@ struct Poller {
 
   /// Whether a number is one of the loop's own: a client's that was closed may have become one.
   func isOwn(_ number: Int32, _ loop: Loop) -> Bool {
-    number == state.epoll || number == state.clock || number == state.pollable || number == loop.state.timerDescriptor.load(ordering: .relaxed)
+    number == state.epoll || number == state.clock || number == state.pollable
+      || number == loop.state.timerDescriptor.load(ordering: .relaxed)
       || number == loop.state.wakeDescriptor.load(ordering: .relaxed)
   }
 
@@ -105,9 +106,9 @@ struct Poller {
     treadle_system_epoll_control(state.epoll, operation, number, events, data.bits)
   }
 
-  /// The one way into the set, whatever the kernel has for the number: a new entry, or one that is there still, because the
-  /// number means the same file as when that was made, and which is taken over. One that was there for another file may be
-  /// left behind. 0, or -errno.
+  /// The one way into the set, whatever the kernel has for the number: a new entry, or one that is there still, because
+  /// the number means the same file as when that was made, and which is taken over. One that was there for another file
+  /// may be left behind. 0, or -errno.
   @inline(__always)
   func put(_ number: Int32, _ kernelEvents: UInt32, _ data: EpollData, isThere: Bool = false) -> Int32 {
     let result = control(isThere ? Poller.modify : Poller.add, number, kernelEvents, data)
@@ -130,8 +131,8 @@ struct Poller {
     control(Poller.modify, number, kernelEvents, data) == 0
   }
 
-  /// The set anew, with what still stands: the one way to be rid of a stale entry. Owner. What the kernel reported before is
-  /// forgotten; it reports it again. 0, or -errno: then the set is as it was.
+  /// The set anew, with what still stands: the one way to be rid of a stale entry. Owner. What the kernel reported
+  /// before is forgotten; it reports it again. 0, or -errno: then the set is as it was.
   func rebuild(_ loop: Loop, putAll: () -> Void) -> Int32 {
     loop.assertOwner()
     let old = state.epoll
@@ -197,8 +198,8 @@ struct Poller {
 
   // MARK: Interrupts: the owner's
 
-  /// Has the interrupt descriptor reported once more, if it is readable. It reports once for each arming, so that runs which
-  /// do not ask for interrupts are not disturbed.
+  /// Has the interrupt descriptor reported once more, if it is readable. It reports once for each arming, so that runs
+  /// which do not ask for interrupts are not disturbed.
   func armInterrupt(_ number: Int32) {
     state.wasInterrupted = false
     if state.interrupt != number && state.interrupt >= 0 {
@@ -236,8 +237,8 @@ struct Poller {
     _ = state.events.append(treadle_system_event(data: data.bits, events: events, reserved: 0))
   }
 
-  /// Takes events from the kernel, in place of those taken before; with a date waits for one until then. Returns their number
-  /// with those of the loop's own, or -errno.
+  /// Takes events from the kernel, in place of those taken before; with a date waits for one until then. Returns their
+  /// number with those of the loop's own, or -errno.
   func wait(_ loop: Loop, until date: Int64?) -> Int32 {
     state.nextEvent = 0
     var limit: Int32 = date == nil ? 0 : -1
@@ -282,8 +283,8 @@ struct Poller {
 }
 
 extension Loop {
-  /// Sets the kernel's timer, unless it is: one set ahead of the date stays, which costs a wake-up that is slept through at
-  /// most. 0, or -errno. Owner.
+  /// Sets the kernel's timer, unless it is: one set ahead of the date stays, which costs a wake-up that is slept
+  /// through at most. 0, or -errno. Owner.
   @inline(__always)
   func setTimer(_ date: Int64) -> Int32 {
     state.timerDate <= date ? 0 : setTimerNow(date)

@@ -6,7 +6,8 @@ import TreadleBase
 /// What follows a removal when all locks are free: the source's cancel (SRC0-3), and the mode's reference.
 struct Departure {
   let item: Item
-  /// Whether the mode's reference is to be dropped here; otherwise it is left to the loop that calls the item (`Loop.leaveToCall`).
+  /// Whether the mode's reference is to be dropped here; otherwise it is left to the loop that calls the item
+  /// (`Loop.leaveToCall`).
   let isDropped: Bool
   /// What the source left, if it is told: then all three are held once more.
   let told: Mode?

@@ -6,13 +6,14 @@ package import TreadleBase
 
 /// The membership of an item's own cell.
 ///
-/// A thread *claims* the cell before a membership begins, by a mark of the item's word (`Reference.claim`), and clears the mark behind its
-/// end. So of two threads that add an item to two loops one has the cell. An item that is in no mode and has no aliases joins its first mode
-/// by that alone (`joinFirst`). A thread that has the item's lock and must keep that off claims the cell itself. One that finds the cell
-/// claimed, but in no mode, waits (`settledMode`): another thread is between two instructions, under a loop's lock.
+/// A thread *claims* the cell before a membership begins, by a mark of the item's word (`Reference.claim`), and clears
+/// the mark behind its end. So of two threads that add an item to two loops one has the cell. An item that is in no
+/// mode and has no aliases joins its first mode by that alone (`joinFirst`). A thread that has the item's lock and must
+/// keep that off claims the cell itself. One that finds the cell claimed, but in no mode, waits (`settledMode`):
+/// another thread is between two instructions, under a loop's lock.
 extension Loop {
-  /// Adds the item that a client's handle means to the default mode, if it is in no mode, and adding it calls no client: then it is not held
-  /// before. False with nothing changed.
+  /// Adds the item that a client's handle means to the default mode, if it is in no mode, and adding it calls no
+  /// client: then it is not held before. False with nothing changed.
   @inline(__always)
   package func addFirst(_ kind: Kind, _ handle: UInt, _ name: ModeName) throws(Failure) -> Bool {
     let handle = Handle(bits: handle)
@@ -23,20 +24,22 @@ extension Loop {
     return true
   }
 
-  /// Adds an item that nobody else knows of yet to the default mode of the calling thread's loop: its client's reference is the mode's where
-  /// nobody wants it. False, with nothing changed, as the thread ends.
+  /// Adds an item that nobody else knows of yet to the default mode of the calling thread's loop: its client's
+  /// reference is the mode's where nobody wants it. False, with nothing changed, as the thread ends.
   @inline(__always)
   package func addToDefaultMode(new item: Item, besidesClient: Bool = true) throws(Failure) -> Bool {
     guard isAlive, let mode = defaultMode else { return false }
     let kind = item.kind
-    if try !joinFirst(item, item.generation, mode, besidesClient ? .ours : .oursForClients, descriptor: nil) { return false }
+    if try !joinFirst(item, item.generation, mode, besidesClient ? .ours : .oursForClients, descriptor: nil) {
+      return false
+    }
     if hasPollables { lookAtNew(kind, mode) }
     return true
   }
 
-  /// Has an item that is in no mode join one by its own cell, without the item's lock: one exchange claims the cell, and makes the mode's
-  /// reference. False, with nothing changed, for an item that is not the one meant, that is invalid, in a mode or has aliases, or that would
-  /// call its client. `descriptor`: of one that calls no client, nil.
+  /// Has an item that is in no mode join one by its own cell, without the item's lock: one exchange claims the cell,
+  /// and makes the mode's reference. False, with nothing changed, for an item that is not the one meant, that is
+  /// invalid, in a mode or has aliases, or that would call its client. `descriptor`: of one that calls no client, nil.
   @inline(__always)
   func joinFirst(
     _ item: Item, _ generation: UInt32, _ mode: Mode, _ claim: Reference.Claim, descriptor: Int32?
@@ -51,7 +54,8 @@ extension Loop {
     if !item.hasNote(Item.Note.aliased) && !(descriptor == nil && item.mayCallToJoin) {
       item.beginMembership(inMode: mode.slot)
       do throws(Failure) {
-        try link(item, of: item, into: mode, descriptor: descriptor ?? (item.isOf(.descriptor) ? item.watched.number : -1))
+        try link(
+          item, of: item, into: mode, descriptor: descriptor ?? (item.isOf(.descriptor) ? item.watched.number : -1))
         mode.state.isUnlisted = false
         unlock()
         return true
@@ -101,8 +105,8 @@ extension Item {
   /// The end of a claim that is not a membership's any more, or never was.
   func unclaimCell() { cell.reference.clear(Reference.Mark.claimed) }
 
-  /// Whether the own cell has joined a mode, without the item's lock, that keeps an alias from joining this one. Its loop's lock is held, and
-  /// the alias was made before the last exchange of the item's word.
+  /// Whether the own cell has joined a mode, without the item's lock, that keeps an alias from joining this one. Its
+  /// loop's lock is held, and the alias was made before the last exchange of the item's word.
   func hasJoinedFirst(_ mode: Mode, _ loop: Loop) -> Bool {
     guard let own = settledMode else { return false }
     if !mode.isRecord { own.state.hasScattered.store(true, ordering: .relaxed) }

@@ -5,8 +5,8 @@ import CTreadleSystem
 import Synchronization
 package import TreadleBase
 
-/// The end of an item's activity (OBJ-5): no callback starts any more on the loop's own thread, and every mode lets it go. A
-/// timer or observer gives up its info when its callback is at rest (OBS-8), a source when it is freed (SRC0-4).
+/// The end of an item's activity (OBJ-5): no callback starts any more on the loop's own thread, and every mode lets it
+/// go. A timer or observer gives up its info when its callback is at rest (OBS-8), a source when it is freed (SRC0-4).
 extension Item {
   /// The item that a client's handle means: marked as invalid, and held, in one exchange.
   @inline(__always)
@@ -27,8 +27,9 @@ extension Item {
 
   private static var marksOfValid: UInt64 { Reference.Mark.valid | Reference.Mark.ofSignal }
 
-  /// The end of an item by the thread of the only loop that has it, and is not calling it. The mode keeps it until then; it leaves, and in
-  /// one exchange loses its marks and the mode's reference. False with nothing changed: also for one whose end calls the client.
+  /// The end of an item by the thread of the only loop that has it, and is not calling it. The mode keeps it until
+  /// then; it leaves, and in one exchange loses its marks and the mode's reference. False with nothing changed: also
+  /// for one whose end calls the client.
   @inline(__always)
   private func endByOwner(_ generation: UInt32) -> Bool {
     guard let mode, let loop = mode.loop, loop.isCurrent else { return false }
@@ -55,7 +56,9 @@ extension Item {
 
   /// Whether its end, or that of one of its memberships, may call the client, or it may have more of them.
   @inline(__always)
-  private var endsAloud: Bool { isOf(.port) || context.map { hasNote(Note.aliased) || $0.pointee.isToldOfEnd } ?? false }
+  private var endsAloud: Bool {
+    isOf(.port) || context.map { hasNote(Note.aliased) || $0.pointee.isToldOfEnd } ?? false
+  }
 
   /// Takes an item that was marked as invalid, and held, out of its modes. The reference that holds it is dropped here.
   @inline(__always)
@@ -77,18 +80,22 @@ extension Item {
     }
   }
 
-  /// An item that was invalid before is in modes still if a cancel has ended the thread that took it out. Each of the item's own
-  /// cancels may do that.
+  /// An item that was invalid before is in modes still if a cancel has ended the thread that took it out. Each of the
+  /// item's own cancels may do that.
   @inline(never)
   private func leaveEverythingAndDrop() {
-    ObjectCall.recorded(0, holding: self, { $0.assumingMemoryBound(to: Item.self).pointee.leaveEverythingAndDrop() }) { leaveEverything() }
+    ObjectCall.recorded(0, holding: self, { $0.assumingMemoryBound(to: Item.self).pointee.leaveEverythingAndDrop() }) {
+      leaveEverything()
+    }
     drop()
   }
 
   /// The end may call a client, which may end the thread: the reference that holds the item is dropped all the same.
   @inline(never)
   private func tellEnding(_ ending: IndirectCallback.Drop, _ object: UnsafeMutableRawPointer?) {
-    ObjectCall.recorded(handle.bits, holding: self, { $0.assumingMemoryBound(to: Item.self).pointee.drop() }) { ending(object) }
+    ObjectCall.recorded(handle.bits, holding: self, { $0.assumingMemoryBound(to: Item.self).pointee.drop() }) {
+      ending(object)
+    }
   }
 
   /// PORT-2. Not held any more when that is told: a client who has no reference finds that it is gone.

@@ -42,7 +42,8 @@ extension Item {
     return nil
   }
 
-  /// The cell behind one in the item's chain. Of a timer also under its loop's lock, under which its aliases come and go.
+  /// The cell behind one in the item's chain. Of a timer also under its loop's lock, under which its aliases come and
+  /// go.
   @inline(__always)
   package func following(_ cell: Item) -> Item? {
     if cell.slot != slot { return sibling(cell.nextAlias) }
@@ -50,8 +51,8 @@ extension Item {
   }
   private var firstAlias: Item? { context.flatMap { sibling($0.pointee.firstAlias) } }
 
-  /// The timer's memberships in modes, the record of common items left out. Its loop's lock is held; in no loop the item's, and the own
-  /// cell is claimed.
+  /// The timer's memberships in modes, the record of common items left out. Its loop's lock is held; in no loop the
+  /// item's, and the own cell is claimed.
   @inline(__always)
   func forEachScheduled(_ body: (Mode, Item) -> Void) {
     var next: Item? = self
@@ -69,8 +70,8 @@ extension Item {
 
   // MARK: Aliases
 
-  /// A cell for a membership in a mode: the item's own, which is claimed, or a new alias. The record of common items always gets an alias,
-  /// so that a common item is reached as quickly as any.
+  /// A cell for a membership in a mode: the item's own, which is claimed, or a new alias. The record of common items
+  /// always gets an alias, so that a common item is reached as quickly as any.
   func cellForMembership(of mode: Mode) throws(Failure) -> Item {
     let isOwn = !mode.isRecord && claimCell()
     if !mode.isRecord && (!isOwn || hasNote(Note.scattered)) {

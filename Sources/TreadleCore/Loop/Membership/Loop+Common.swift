@@ -6,8 +6,8 @@ package import TreadleBase
 
 /// The common set: modes that get every item which is recorded for them (MODE-8).
 extension Loop {
-  /// Records the item, and adds it to every mode that is in the set now, also where it was recorded before and has left one
-  /// of them since.
+  /// Records the item, and adds it to every mode that is in the set now, also where it was recorded before and has left
+  /// one of them since.
   @inline(never)
   func addToCommonModes(_ item: Item) throws(Failure) -> Bool {
     guard let record else { return false }
@@ -48,8 +48,8 @@ extension Loop {
     let item: Item
   }
 
-  /// Has an item leave the common modes that is not recorded any more. Each cancel may end the thread: the item leaves the others all
-  /// the same.
+  /// Has an item leave the common modes that is not recorded any more. Each cancel may end the thread: the item leaves
+  /// the others all the same.
   private func followOut(_ item: Item) {
     ObjectCall.recorded(
       0, holding: Following(loop: self, item: item),
@@ -61,9 +61,9 @@ extension Loop {
     ) { forEachCommonMode { mode in _ = try? follow(item, into: mode) } }
   }
 
-  /// Makes a common mode have an item exactly if the item is recorded. Recording and following it are two steps, since the
-  /// second calls the client; whoever raced with another's looks again after his own. Whether the mode has it now and had it
-  /// not before.
+  /// Makes a common mode have an item exactly if the item is recorded. Recording and following it are two steps, since
+  /// the second calls the client; whoever raced with another's looks again after his own. Whether the mode has it now
+  /// and had it not before.
   @discardableResult
   @inline(never)
   @_optimize(size)
@@ -83,8 +83,8 @@ extension Loop {
     }
   }
 
-  /// Calls `body` with each mode of the common set, without the lock: none of them ever goes away, and the default mode is the
-  /// first. One that joins meanwhile gets what is recorded by then.
+  /// Calls `body` with each mode of the common set, without the lock: none of them ever goes away, and the default mode
+  /// is the first. One that joins meanwhile gets what is recorded by then.
   private func forEachCommonMode(_ body: (Mode) -> Void) {
     var next = defaultMode
     while let mode = next {
@@ -115,8 +115,8 @@ extension Loop {
     return Status.ok
   }
 
-  /// Adds the recorded items of one kind to a mode that joined the set. They are taken down first, with a reference each,
-  /// since adding calls the client.
+  /// Adds the recorded items of one kind to a mode that joined the set. They are taken down first, with a reference
+  /// each, since adding calls the client.
   @_optimize(size)
   private func addRecorded(_ kind: Kind, to mode: Mode) throws(Failure) {
     var recorded = Recorded(kind: kind)

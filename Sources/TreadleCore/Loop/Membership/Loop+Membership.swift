@@ -66,8 +66,8 @@ extension Loop {
     let mode: Mode
     var hasJoined = false
 
-    /// The client has ended the thread. One reference of the item's is left: up to the join the caller's, behind it that of
-    /// `enterAndTell`.
+    /// The client has ended the thread. One reference of the item's is left: up to the join the caller's, behind it
+    /// that of `enterAndTell`.
     static let abandon: ObjectCall.Abandon = { memory in
       let entering = memory.assumingMemoryBound(to: Entering.self).pointee
       if entering.hasJoined { entering.loop.lookAtJoined(entering.item, entering.mode) }
@@ -85,7 +85,8 @@ extension Loop {
     }
   }
 
-  /// An item that may want to be told is kept for the length of that call: once it is in the mode, another thread may end it.
+  /// An item that may want to be told is kept for the length of that call: once it is in the mode, another thread may
+  /// end it.
   private func enterAndTell(_ item: Item, _ mode: Mode, _ noteJoined: () -> Void) throws(Failure) -> Bool {
     if item.hasTrait(Item.Trait.comparable) && containsEqual(item, mode) { return false }
     var descriptor: Int32 = -1
@@ -123,7 +124,9 @@ extension Loop {
 
   /// Links an item into a mode or the record. True: a reference of the caller's is the mode's from then on.
   func join(_ item: Item, _ mode: Mode, descriptor: Int32) throws(Failure) -> Bool {
-    if !mode.isRecord, item.mayJoinFirst, try joinFirst(item, item.generation, mode, .nothing, descriptor: descriptor) { return true }
+    if !mode.isRecord, item.mayJoinFirst, try joinFirst(item, item.generation, mode, .nothing, descriptor: descriptor) {
+      return true
+    }
     item.lock()
     defer { item.unlock() }
     // What has no effect does not visit the loop.
@@ -132,8 +135,9 @@ extension Loop {
     defer { unlock() }
     let member = try item.cellForMembership(of: mode)
     member.beginMembership(inMode: mode.slot)
-    // Of this exchange and that of a thread which signals the item, makes it invalid, or claims its own cell, the later one's thread sees
-    // what the other wrote: either that thread finds the membership, or here it is found that the item is signalled, invalid or in a mode.
+    // Of this exchange and that of a thread which signals the item, makes it invalid, or claims its own cell, the later
+    // one's thread sees what the other wrote: either that thread finds the membership, or here it is found that the
+    // item is signalled, invalid or in a mode.
     item.cell.reference.update()
     do throws(Failure) {
       if isAlive, item.isValid, member.tag == item.tag || !item.hasJoinedFirst(mode, self) {
@@ -155,7 +159,11 @@ extension Loop {
     } else {
       member.cell.membership.store(0, ordering: .relaxed)
     }
-    if member.tag == item.tag { item.cell.reference.clear(Reference.Mark.claimed) } else { item.dispose(member, from: mode) }
+    if member.tag == item.tag {
+      item.cell.reference.clear(Reference.Mark.claimed)
+    } else {
+      item.dispose(member, from: mode)
+    }
   }
 
   /// Puts a new member into its list or queue. The lock is held.
@@ -216,8 +224,8 @@ extension Loop {
     return departure == nil ? Status.ignored : Status.ok
   }
 
-  /// Unlinks a membership: of the item's own cell, or of an alias, with the item's lock held. What follows when all locks are
-  /// free; nil if the membership has ended already.
+  /// Unlinks a membership: of the item's own cell, or of an alias, with the item's lock held. What follows when all
+  /// locks are free; nil if the membership has ended already.
   @inline(__always)
   func takeOut(_ member: Item, of item: Item, from mode: Mode) -> Departure? {
     lock()

@@ -9,17 +9,19 @@ extension Item {
   /// Calls the client's schedule for a mode that the source joined.
   func tellScheduled(_ loop: Loop, _ mode: Mode) {
     guard let context, let name = mode.name else { return }
-    tell(Telling(
-      item: self, loop: loop, name: name, kind: Event.Kind.schedule, routine: context.pointee.schedule,
-      callback: context.pointee.scheduleIndirect))
+    tell(
+      Telling(
+        item: self, loop: loop, name: name, kind: Event.Kind.schedule, routine: context.pointee.schedule,
+        callback: context.pointee.scheduleIndirect))
   }
 
   /// Calls the client's cancel for a mode that the source left.
   func tellCancelled(_ loop: Loop, _ mode: Mode) {
     guard let context, let name = mode.name else { return }
-    tell(Telling(
-      item: self, loop: loop, name: name, kind: Event.Kind.cancel, routine: context.pointee.cancel,
-      callback: context.pointee.cancelIndirect))
+    tell(
+      Telling(
+        item: self, loop: loop, name: name, kind: Event.Kind.cancel, routine: context.pointee.cancel,
+        callback: context.pointee.cancelIndirect))
   }
 
   private func tell(_ telling: Telling) {

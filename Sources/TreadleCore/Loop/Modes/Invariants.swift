@@ -10,8 +10,8 @@ import TreadleBase
 ///
 /// Each function returns what is broken, in words, or nil. Nothing is changed, no memory is allocated.
 extension Loop {
-  /// A check looks at each member. A loop with more members than this is not checked behind its runs, since a debug build
-  /// would become slower with each of them.
+  /// A check looks at each member. A loop with more members than this is not checked behind its runs, since a debug
+  /// build would become slower with each of them.
   private static let mostChecked: Int32 = 2_000
 
   /// Ends the program if an invariant is broken, in builds with assertions. The explorer's builds leave it out, since

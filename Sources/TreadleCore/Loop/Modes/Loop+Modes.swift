@@ -65,8 +65,8 @@ extension Loop {
     return try withLock { () throws(Failure) in try findOrMakeUnlistedMode(Loop.callModeName) }
   }
 
-  /// The mode of a name; for the common modes, the record of common items. A name that is none yet, and never will be, is
-  /// refused. The lock is held.
+  /// The mode of a name; for the common modes, the record of common items. A name that is none yet, and never will be,
+  /// is refused. The lock is held.
   func findMode(_ name: ModeName) throws(Failure) -> Mode? {
     assertHeld()
     if let standard = defaultMode(name) { return standard }
@@ -96,9 +96,9 @@ extension Loop {
     return false
   }
 
-  /// Gives up the modes that nothing is in, once there are twice as many modes as it left the last time, so that a mode of its
-  /// own for each wait does not make the loop grow. The owner alone does that, since he has modes in hand that he does not keep;
-  /// between that and their use he names no other. The lock is held.
+  /// Gives up the modes that nothing is in, once there are twice as many modes as it left the last time, so that a mode
+  /// of its own for each wait does not make the loop grow. The owner alone does that, since he has modes in hand that
+  /// he does not keep; between that and their use he names no other. The lock is held.
   func dropUnusedModes() {
     assertHeld()
     if state.modes.count < max(Int(state.modesToLookAt), Loop.fewModes) || !isCurrent || !isAlive { return }
@@ -118,8 +118,8 @@ extension Loop {
   }
   private static let fewModes = 16
 
-  /// A mode that has nothing of a client's does not exist for clients (RL-7), though it be common, or the call mode. The
-  /// lock is held.
+  /// A mode that has nothing of a client's does not exist for clients (RL-7), though it be common, or the call mode.
+  /// The lock is held.
   func findOrMakeUnlistedMode(_ name: ModeName) throws(Failure) -> Mode {
     assertHeld()
     if let mode = try findMode(name) { return mode }
@@ -144,8 +144,8 @@ extension Loop {
     }
   }
 
-  /// Calls `body` with the name of the mode that the innermost run runs, nil outside of runs (RL-6): under the lock, without
-  /// which the owner may go on.
+  /// Calls `body` with the name of the mode that the innermost run runs, nil outside of runs (RL-6): under the lock,
+  /// without which the owner may go on.
   package func withCurrentModeName<Result>(
     _ body: (UnsafePointer<CChar>?) throws(Failure) -> Result
   ) throws(Failure) -> Result {
@@ -153,8 +153,8 @@ extension Loop {
   }
 }
 
-/// The modes that a block or a request names, each of which is kept; the record of common items stands for the common ones.
-/// They are kept by their memory, which in the child of a fork is still that of the parent's modes.
+/// The modes that a block or a request names, each of which is kept; the record of common items stands for the common
+/// ones. They are kept by their memory, which in the child of a fork is still that of the parent's modes.
 struct ModeSet {
   private var modes = Buffer<UnsafeMutablePointer<ModeState>>()
 
@@ -191,7 +191,8 @@ extension ModeName {
     do throws(Failure) {
       return try body()
     } catch {
-      throw error.status == Status.argument ? Failure(error.status, "modes", "contains a name that is not UTF-8") : error
+      throw error.status == Status.argument
+        ? Failure(error.status, "modes", "contains a name that is not UTF-8") : error
     }
   }
 }

@@ -43,7 +43,8 @@ package struct Mode {
   @inline(__always)
   package var isCommon: Bool { state.isCommon.load(ordering: .relaxed) }
 
-  /// Keeps it, and its name, for one who has it in hand without the lock. Begins under the lock, or where it is kept already.
+  /// Keeps it, and its name, for one who has it in hand without the lock. Begins under the lock, or where it is kept
+  /// already.
   package func holdAgain() { state.reference.holdAgain() }
   package func drop() {
     if !state.reference.drop().isGone { return }
@@ -52,8 +53,8 @@ package struct Mode {
     Slab(.mode).free(slot, UnsafeMutableRawPointer(address))
   }
 
-  /// Makes a mode, and unless it is the record puts it among the loop's. The caller holds the lock, or nobody else knows the
-  /// loop yet.
+  /// Makes a mode, and unless it is the record puts it among the loop's. The caller holds the lock, or nobody else
+  /// knows the loop yet.
   static func create(in loop: Loop, name: ModeName, isRecord: Bool = false) -> Mode? {
     assert(Slab(.mode).fits(MemoryLayout<ModeState>.size), "a slot has room for a mode")
     guard let (slot, _) = Slab(.mode).take(), let mode = Mode(slot: slot) else { return nil }
@@ -137,8 +138,8 @@ struct ModeState: ~Copyable {
   /// One for its loop, and one for each who has it in hand without the lock.
   let reference: Reference
   let touched: Atomic<UInt64>
-  /// The hash of its name. Constant while the mode lives. Whoever is late does not look at it: a free slot names the next one
-  /// here.
+  /// The hash of its name. Constant while the mode lives. Whoever is late does not look at it: a free slot names the
+  /// next one here.
   var hash: UInt32
   /// Its own slot. The same for every life in it.
   var slot: UInt32
@@ -209,7 +210,8 @@ struct ModeState: ~Copyable {
   var sources: MemberList
   var descriptors: MemberList
   var ports: MemberList
-  /// Those whose callbacks run, not for their membership in this mode, and the idle ones. In the record of common items, all.
+  /// Those whose callbacks run, not for their membership in this mode, and the idle ones. In the record of common
+  /// items, all.
   var timers: MemberList
   var observers: MemberList
 }

@@ -34,8 +34,8 @@ extension Item {
   package var activities: UInt32 { context?.pointee.activities ?? 0 }
 }
 
-/// The observers of a mode in the order of their calls, with what they want to be told. The owner's alone: it makes it anew
-/// when the mode's observers have changed.
+/// The observers of a mode in the order of their calls, with what they want to be told. The owner's alone: it makes it
+/// anew when the mode's observers have changed.
 struct ObserverList {
   private(set) var entries = Buffer<Entry>()
   /// The mode's `observerChanges` that it was made after.
@@ -86,7 +86,8 @@ extension Mode {
     countObserverChange()
   }
 
-  /// Ascending by order; those of one order stay as they came (OBS-2). False when there is no memory: nothing changed then.
+  /// Ascending by order; those of one order stay as they came (OBS-2). False when there is no memory: nothing changed
+  /// then.
   func putObserversInOrder() -> Bool {
     assertHeld()
     var sorted = Buffer<StableSort.Keyed>()
@@ -99,7 +100,9 @@ extension Mode {
     while let member = Item(.observer, slot: next) {
       next = member.cell.next
       let place = UInt64(sorted.count)
-      if !sorted.append(StableSort.Keyed(key: member.primary.order, second: place, value: UInt64(member.slot))) { return false }
+      if !sorted.append(StableSort.Keyed(key: member.primary.order, second: place, value: UInt64(member.slot))) {
+        return false
+      }
     }
     guard StableSort.sort(&sorted, with: &room) else { return false }
     state.observers = MemberList()
@@ -122,8 +125,9 @@ extension Mode {
     state.observerChanges.store(changes &+ 1, ordering: .relaxed)
   }
 
-  /// Whether any observer wants to be told of an activity. Any thread, no lock. Relaxed, as the count of changes is: what they lead
-  /// to is read under the lock, and an observer of which the owner is to know came before something that orders it, such as a wake-up.
+  /// Whether any observer wants to be told of an activity. Any thread, no lock. Relaxed, as the count of changes is:
+  /// what they lead to is read under the lock, and an observer of which the owner is to know came before something that
+  /// orders it, such as a wake-up.
   @inline(__always)
   func hasInterest(in activity: UInt32) -> Bool {
     state.interest.load(ordering: .relaxed) & activity != 0

@@ -5,10 +5,12 @@ import CTreadleSystem
 import Synchronization
 import TreadleBase
 
-/// The ports of a mode that have messages, in the order in which they are served. The loop's gate is held, where the text does
-/// not say otherwise. A port that another loop has emptied may be among them still; the owner drops it when he comes to it.
+/// The ports of a mode that have messages, in the order in which they are served. The loop's gate is held, where the
+/// text does not say otherwise. A port that another loop has emptied may be among them still; the owner drops it when
+/// he comes to it.
 extension Mode {
-  /// A guess without the gate, which orders everything: the owner looks under it before he sleeps, and for the port to serve.
+  /// A guess without the gate, which orders everything: the owner looks under it before he sleeps, and for the port to
+  /// serve.
   @inline(__always)
   var hasReadyPorts: Bool { state.readyPort.load(ordering: .relaxed) != 0 }
 
@@ -56,8 +58,8 @@ extension Mode {
 
   // MARK: Memberships, with the loop's lock held and the gate open
 
-  /// A membership has begun. What is queued already makes it a ready one: looked at behind that beginning, as whoever has just
-  /// queued the first message may have done already. A cell that is in no mode is no ready one.
+  /// A membership has begun. What is queued already makes it a ready one: looked at behind that beginning, as whoever
+  /// has just queued the first message may have done already. A cell that is in no mode is no ready one.
   func joinPort(_ member: Item, of item: Item, _ loop: Loop) {
     loop.assertHeld()
     state.ports.append(member)
@@ -74,8 +76,9 @@ extension Mode {
     item.pokeWaiters()
   }
 
-  /// A membership ends, under the gate: who tells of a message sees that there, so that nothing which has left is a ready one.
-  /// From then on the cell may be another loop's. A thread that sees the end without the gate looks at the notes of other memberships in order (`tellLoops`).
+  /// A membership ends, under the gate: who tells of a message sees that there, so that nothing which has left is a
+  /// ready one. From then on the cell may be another loop's. A thread that sees the end without the gate looks at the
+  /// notes of other memberships in order (`tellLoops`).
   func endPort(_ member: Item, _ loop: Loop) {
     loop.assertHeld()
     loop.state.gate.lock()
@@ -97,13 +100,15 @@ extension Mode {
     return hasReadyPorts
   }
 
-  /// The ports' turn goes on, or begins: all that are ready then are served once before descriptors have theirs (PASS-12).
+  /// The ports' turn goes on, or begins: all that are ready then are served once before descriptors have theirs
+  /// (PASS-12).
   @inline(__always)
   var isPortsTurn: Bool { lastOfTurn != 0 }
   @inline(__always)
   private var lastOfTurn: UInt32 { state.lastOfTurn.load(ordering: .relaxed) }
 
-  /// The next ready port, which is called from here on (`Calling.swift`), with its membership, which goes behind the others.
+  /// The next ready port, which is called from here on (`Calling.swift`), with its membership, which goes behind the
+  /// others.
   @inline(__always)
   func callReadyPort(_ loop: Loop) -> (item: Item, member: Item)? {
     loop.lock()
@@ -131,8 +136,8 @@ extension Mode {
     return member
   }
 
-  /// The port has no message left, or is invalid: it is a ready one no more. Its cell may be another membership's by now, of
-  /// which the same is asked.
+  /// The port has no message left, or is invalid: it is a ready one no more. Its cell may be another membership's by
+  /// now, of which the same is asked.
   func withdrawPort(_ member: Item, _ loop: Loop) {
     loop.state.gate.lock()
     if member.isIn(self), member.ready.isReady {

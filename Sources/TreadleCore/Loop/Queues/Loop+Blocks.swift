@@ -8,9 +8,9 @@ package import TreadleBase
 /// Queueing posts, from any thread (§9 of the rules). All ways end in `admit`: what a scope, a trace or a debugger adds
 /// to a post is data of its entry.
 extension Loop {
-  /// Queues a plain function for the common modes, and wakes the loop, where `postsPlainly`; the handle is the client's,
-  /// who need not hold the loop: its memory stays, and under its gate it is looked at whether the loop is the one meant
-  /// and has its thread.
+  /// Queues a plain function for the common modes, and wakes the loop, where `postsPlainly`; the handle is the
+  /// client's, who need not hold the loop: its memory stays, and under its gate it is looked at whether the loop is the
+  /// one meant and has its thread.
   @inline(__always)
   package static func post(
     _ handle: UInt, _ code: UnsafeMutableRawPointer, _ info: UnsafeMutableRawPointer?
@@ -89,8 +89,8 @@ extension Loop {
     return Loop(memory)
   }
 
-  /// The one way into the queue. `group`: one without posts of the scope of a plain post; nil outside of scopes. `place`:
-  /// of the entry among all that there ever were, for traces.
+  /// The one way into the queue. `group`: one without posts of the scope of a plain post; nil outside of scopes.
+  /// `place`: of the entry among all that there ever were, for traces.
   @inline(__always)
   private func admit(
     _ entry: Entry, in group: PostGroup? = nil, wakes: Bool = true, as handle: UInt,
@@ -130,8 +130,8 @@ extension Loop {
     return isQueued
   }
 
-  /// Something is queued for the loop. The gate is held, which orders what is queued: a thread that reads these bits takes it, or the
-  /// loop's lock, before it looks at a queue.
+  /// Something is queued for the loop. The gate is held, which orders what is queued: a thread that reads these bits
+  /// takes it, or the loop's lock, before it looks at a queue.
   @inline(__always)
   func notePending(_ bits: UInt32) {
     state.pending.store(state.pending.load(ordering: .relaxed) | bits, ordering: .relaxed)

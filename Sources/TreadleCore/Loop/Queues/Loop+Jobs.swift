@@ -5,8 +5,8 @@ import CTreadleSystem
 import Synchronization
 import TreadleBase
 
-/// A loop's queue of jobs. Other threads append to the incoming ones under the gate; under the lock they are moved to a list,
-/// where those that no mode has admitted yet stay in their order.
+/// A loop's queue of jobs. Other threads append to the incoming ones under the gate; under the lock they are moved to a
+/// list, where those that no mode has admitted yet stay in their order.
 extension Loop {
   /// Finds the modes that a job names, and makes them if need be; nil stands for the common ones.
   func resolve(_ modes: ModeNames?, into set: inout ModeSet) throws(Failure) {
@@ -92,7 +92,8 @@ extension Loop {
     return admits(mode, job)
   }
 
-  /// Moves what others have queued to the list of those that wait. Whether `wanted` was queued by then, if that is asked.
+  /// Moves what others have queued to the list of those that wait. Whether `wanted` was queued by then, if that is
+  /// asked.
   @discardableResult
   func moveIncomingJobs(_ wanted: UnsafeMutablePointer<Job>? = nil) -> Bool {
     assertHeld()
@@ -151,7 +152,8 @@ extension Loop {
     return true
   }
 
-  /// The thread has ended, or treadle_shutdown was called: what is queued is dropped, and who waits for it told (PERF-9).
+  /// The thread has ended, or treadle_shutdown was called: what is queued is dropped, and who waits for it told
+  /// (PERF-9).
   func discardJobs() {
     while hasJobs {
       lock()
@@ -167,8 +169,9 @@ extension Loop {
   }
 }
 
-/// One thing that a loop is to perform once, or never, and whose end somebody is told: a request, or a call that is carried
-/// to the loop. What it is lies around it, in the memory of whoever made it; the queue and the pass know this much.
+/// One thing that a loop is to perform once, or never, and whose end somebody is told: a request, or a call that is
+/// carried to the loop. What it is lies around it, in the memory of whoever made it; the queue and the pass know this
+/// much.
 struct Job: ~Copyable {
   /// Gets the job's address. Does it, on the loop's thread, in a mode. False when a host's callback did
   /// not complete: the run ends.
@@ -184,8 +187,10 @@ struct Job: ~Copyable {
     /// The host has completed it.
     static let complete: UInt32 = 2
   }
-  /// Of a job that may be an event of a host: gets the job's address, an `Ask`, and with `begin` the host and where the event goes.
-  typealias HandOut = @convention(c) (UnsafeMutableRawPointer, UInt32, UnsafeMutableRawPointer?, UnsafeMutableRawPointer?) -> Bool
+  /// Of a job that may be an event of a host: gets the job's address, an `Ask`, and with `begin` the host and where the
+  /// event goes.
+  typealias HandOut =
+    @convention(c) (UnsafeMutableRawPointer, UInt32, UnsafeMutableRawPointer?, UnsafeMutableRawPointer?) -> Bool
 
   /// In this order; the values are the C header's of an invocation.
   enum Phase {
@@ -200,8 +205,8 @@ struct Job: ~Copyable {
     static let failed: UInt32 = 6
   }
 
-  /// Neighbours in its queue, and whether it is in one: written under the loop's gate while it is incoming, and under the
-  /// loop's lock after.
+  /// Neighbours in its queue, and whether it is in one: written under the loop's gate while it is incoming, and under
+  /// the loop's lock after.
   var next: UnsafeMutablePointer<Job>?
   var previous: UnsafeMutablePointer<Job>?
   var isListed: Bool

@@ -5,8 +5,8 @@ import CTreadleSystem
 import Synchronization
 import TreadleBase
 
-/// A part of a loop's queue of posts that is full. The queue grows by parts, each twice as large as the one before, so that under the
-/// gate nothing is allocated, freed or copied; the owner puts them together when it takes them.
+/// A part of a loop's queue of posts that is full. The queue grows by parts, each twice as large as the one before, so
+/// that under the gate nothing is allocated, freed or copied; the owner puts them together when it takes them.
 struct FullPosts {
   /// The one before, which is older.
   var before: UnsafeMutablePointer<FullPosts>?
@@ -43,23 +43,23 @@ struct FullPosts {
 
 /// The queue of posts: `incoming`, and the full parts before it. Under the gate, but where the text says otherwise.
 extension Loop {
-  /// The memory of a queue that was longer is freed once so many drains in a row had less: not between the drains of a flood, where
-  /// other threads, of which some may be real-time ones, allocate it again.
+  /// The memory of a queue that was longer is freed once so many drains in a row had less: not between the drains of a
+  /// flood, where other threads, of which some may be real-time ones, allocate it again.
   private static let mostKept = 16_384
   private static let quietDrains: UInt8 = 16
 
-  /// Whether the loop is still the one that the handle means, and has room for a post and the group that may begin with it. The gate
-  /// is held, and may have been open meanwhile: nothing that was looked at before holds behind it.
+  /// Whether the loop is still the one that the handle means, and has room for a post and the group that may begin with
+  /// it. The gate is held, and may have been open meanwhile: nothing that was looked at before holds behind it.
   @inline(__always)
   func takesPosts(as handle: UInt) -> Bool { isAliveAs(handle) && (hasRoomForPost || makeRoomForPost(handle)) }
 
   @inline(__always)
   private var hasRoomForPost: Bool { state.incoming.hasRoom(2) }
 
-  /// False without memory, or if the loop has lost its thread. The one that fills the first half of the room opens the second to the
-  /// others, and allocates the next part meanwhile if the owner has not done so at its last drain (`provideRoom`): so a real-time
-  /// thread does not find the queue full because an ordinary one, to which neither the allocator nor the kernel lends its priority, is
-  /// allocating, and seldom allocates itself.
+  /// False without memory, or if the loop has lost its thread. The one that fills the first half of the room opens the
+  /// second to the others, and allocates the next part meanwhile if the owner has not done so at its last drain
+  /// (`provideRoom`): so a real-time thread does not find the queue full because an ordinary one, to which neither the
+  /// allocator nor the kernel lends its priority, is allocating, and seldom allocates itself.
   @inline(never)
   private func makeRoomForPost(_ handle: UInt) -> Bool {
     while isAliveAs(handle) {
@@ -85,9 +85,9 @@ extension Loop {
   /// The room of the next part.
   private var twiceAsMuch: Int { max(openCapacity &* 2, 16) }
 
-  /// Behind a drain that took more than half of a room, of `count` entries: gives the queue a room for as many, and allocates the
-  /// part behind it, so that no post has to unless the queue outgrows both before the next drain. Without memory the posts try it
-  /// themselves. Owner, who does not hold the gate.
+  /// Behind a drain that took more than half of a room, of `count` entries: gives the queue a room for as many, and
+  /// allocates the part behind it, so that no post has to unless the queue outgrows both before the next drain. Without
+  /// memory the posts try it themselves. Owner, who does not hold the gate.
   @inline(never)
   private func provideRoom(_ count: Int) {
     assertOwner()
@@ -168,13 +168,15 @@ extension Loop {
     if Loop.forEachPart(upTo: state.fullPosts, body) { _ = body(state.incoming) }
   }
 
-  private static func forEachPart(upTo last: UnsafeMutablePointer<FullPosts>?, _ body: (Buffer<Entry>) -> Bool) -> Bool {
+  private static func forEachPart(upTo last: UnsafeMutablePointer<FullPosts>?, _ body: (Buffer<Entry>) -> Bool) -> Bool
+  {
     guard let last else { return true }
     return forEachPart(upTo: last.pointee.before, body) && body(last.pointee.entries)
   }
 
-  /// Takes the queue, behind the older entries that `taken` has; answers how many. Without memory to put its parts together, the
-  /// newer ones wait for the next time. `noting` is called under the gate with how many are taken. Owner, who does not hold the gate.
+  /// Takes the queue, behind the older entries that `taken` has; answers how many. Without memory to put its parts
+  /// together, the newer ones wait for the next time. `noting` is called under the gate with how many are taken. Owner,
+  /// who does not hold the gate.
   @inline(__always)
   func takePosts(_ taken: inout Buffer<Entry>, noting: (Int) -> Void) {
     state.gate.lock()
@@ -275,7 +277,9 @@ extension Loop {
 
   /// Whether a room is one that was needed once.
   @inline(__always)
-  private func isTooLarge(_ room: Buffer<Entry>) -> Bool { room.capacity > Loop.mostKept && state.quietDrains == Loop.quietDrains }
+  private func isTooLarge(_ room: Buffer<Entry>) -> Bool {
+    room.capacity > Loop.mostKept && state.quietDrains == Loop.quietDrains
+  }
 
   /// An empty room, for the next queue. Owner, without the gate.
   func keepRoom(_ buffer: Buffer<Entry>) {

@@ -5,9 +5,9 @@ import CTreadleSystem
 import Synchronization
 package import TreadleBase
 
-/// The first entry of a group: plain posts of one scope, which lie behind it in the queue, next to each other. So a post inside of a scope
-/// is an entry like any other post, and its scope costs one more entry for each group. A group whose scope has ended its posts, or
-/// is gone, stays where it is, and is passed over (`ScopePosts`).
+/// The first entry of a group: plain posts of one scope, which lie behind it in the queue, next to each other. So a
+/// post inside of a scope is an entry like any other post, and its scope costs one more entry for each group. A group
+/// whose scope has ended its posts, or is gone, stays where it is, and is passed over (`ScopePosts`).
 ///
 /// It is an entry without a function whose second word is odd, which the address of a node is not:
 ///
@@ -42,13 +42,16 @@ struct PostGroup: BitwiseCopyable {
   @inline(__always)
   var count: Int { Int(bits >> 1 & PostGroup.mostPosts) }
   var scope: Handle {
-    Handle(kind: .scope, slot: UInt32(truncatingIfNeeded: bits >> 16) & 0xFF_FFFF, generation: UInt32(truncatingIfNeeded: bits >> 40))
+    Handle(
+      kind: .scope, slot: UInt32(truncatingIfNeeded: bits >> 16) & 0xFF_FFFF,
+      generation: UInt32(truncatingIfNeeded: bits >> 40))
   }
 
   /// Whether none of its posts is called any more, as of now.
   var hasEnded: Bool { Slab(.scope).find(scope).map { Scope($0).hasEndedPosts } ?? true }
 
-  /// Of a group without posts: how many posts an entry has that is a group of the same scope, and has room for more; else nil.
+  /// Of a group without posts: how many posts an entry has that is a group of the same scope, and has room for more;
+  /// else nil.
   @inline(__always)
   func countToJoin(_ entry: Entry) -> Int? {
     let others = entry.second &- bits
@@ -72,12 +75,13 @@ struct PostGroup: BitwiseCopyable {
 }
 
 extension Loop {
-  /// Appends a plain post of a scope to the incoming ones: to the last group, or where that cannot be, and where the queue grows, to
-  /// one that begins. `group`: one without posts. False without room. The gate is held.
+  /// Appends a plain post of a scope to the incoming ones: to the last group, or where that cannot be, and where the
+  /// queue grows, to one that begins. `group`: one without posts. False without room. The gate is held.
   @inline(__always)
   func append(_ post: Entry, to group: PostGroup) -> Bool {
     let place = state.lastGroup
-    if let last = state.incoming[place], let count = group.countToJoin(last), place &+ count &+ 1 == state.incoming.count,
+    if let last = state.incoming[place], let count = group.countToJoin(last),
+      place &+ count &+ 1 == state.incoming.count,
       state.incoming.appendInRoom(post)
     {
       state.incoming.set(place, group.with(count: count &+ 1).entry)

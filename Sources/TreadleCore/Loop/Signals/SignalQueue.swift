@@ -37,8 +37,8 @@ extension Mode {
     return true
   }
 
-  /// Whether the mode is the loop's. If so, and there is memory, it has room for one more. The loop's gate is held, and may have been
-  /// open meanwhile: nothing that was looked at before holds behind it.
+  /// Whether the mode is the loop's. If so, and there is memory, it has room for one more. The loop's gate is held, and
+  /// may have been open meanwhile: nothing that was looked at before holds behind it.
   @inline(__always)
   func takesSignals(of loop: Loop) -> Bool {
     // A mode may become the loop's at any moment, in the slot of one that was: so this is looked at once.
@@ -83,14 +83,15 @@ extension Mode {
     withUnsafeMutablePointer(to: &state.signalled) { treadle_system_prefetch_for_writing($0) }
   }
 
-  /// The gate is held, which orders what is queued: a thread that reads the count takes it before it looks at the queue.
+  /// The gate is held, which orders what is queued: a thread that reads the count takes it before it looks at the
+  /// queue.
   @inline(__always)
   func noteSignalledCount() {
     state.signalledCount.store(state.signalled.count, ordering: .relaxed)
   }
 
-  /// Queues a membership of a source that is signalled, whenever that was: where it takes its turn is decided when it is
-  /// collected. False without memory.
+  /// Queues a membership of a source that is signalled, whenever that was: where it takes its turn is decided when it
+  /// is collected. False without memory.
   func mention(_ member: Item) -> Bool {
     guard let loop else { return true }
     loop.state.gate.lock()
@@ -112,7 +113,9 @@ extension Mode {
   private func keepSignals(in queue: inout Buffer<Entry>) {
     var kept = 0
     for entry in queue.elements {
-      guard signalled(entry) != nil, let member = Item(.source, slot: entry.mention.slot), member.markCounted() else { continue }
+      guard signalled(entry) != nil, let member = Item(.source, slot: entry.mention.slot), member.markCounted() else {
+        continue
+      }
       queue.set(kept, entry)
       kept &+= 1
     }
@@ -120,8 +123,9 @@ extension Mode {
     for entry in queue.elements { Item(.source, slot: entry.mention.slot)?.clearCounted() }
   }
 
-  /// The source of an entry that is not stale: still in that membership of this mode, and signalled, at whatever time. A time
-  /// decides about the order alone, since who signals does not hold the source: a late one may write it to a stranger's.
+  /// The source of an entry that is not stale: still in that membership of this mode, and signalled, at whatever time.
+  /// A time decides about the order alone, since who signals does not hold the source: a late one may write it to a
+  /// stranger's.
   @inline(__always)
   func signalled(_ entry: Entry) -> Item? {
     guard let member = Item(.source, slot: entry.mention.slot), entry.mention.means(member), member.isIn(self) else {

@@ -8,11 +8,12 @@ package import TreadleBase
 /// Signalling sources, from any thread (SRC0-6): an exchange of the mark, and for the first signal since the source was
 /// performed a place in a queue of its mode: the owner's, or the one that others fill under the loop's gate.
 ///
-/// A thread that signals exchanges the mark, then looks for the source's modes; one that adds the source to a mode claims its cell, or
-/// exchanges the word behind the beginning of an alias (`Loop.join`), then looks at the mark. So at least one of the two queues it there.
+/// A thread that signals exchanges the mark, then looks for the source's modes; one that adds the source to a mode
+/// claims its cell, or exchanges the word behind the beginning of an alias (`Loop.join`), then looks at the mark. So at
+/// least one of the two queues it there.
 extension Item {
-  /// Signals the source that a client's handle means. An exchange that names the generation is enough to do so: the source
-  /// is not held, and if it goes meanwhile its place in the queue is a stale entry.
+  /// Signals the source that a client's handle means. An exchange that names the generation is enough to do so: the
+  /// source is not held, and if it goes meanwhile its place in the queue is a stale entry.
   @inline(__always)
   package static func signal(_ source: OpaquePointer?, wake: Bool) throws(Failure) -> Int32 {
     let handle = Handle(bits: UInt(bitPattern: source))
@@ -27,8 +28,8 @@ extension Item {
     }
     if let mode, let loop, item.membership == slot, !item.hasNote(Note.scattered) {
       if before.has(Reference.Mark.signalled) {
-        // Coalesced: it is queued, or about to be by somebody who will look at the marks after us, or being performed by
-        // somebody who has not exchanged them yet.
+        // Coalesced: it is queued, or about to be by somebody who will look at the marks after us, or being performed
+        // by somebody who has not exchanged them yet.
         if wake && !loop.isWakePending { loop.wake() }
       } else {
         if Watch.isListened { treadle_system_probe_signal(handle.bits) }
@@ -83,9 +84,9 @@ extension Item {
     if !isQueued { throw unsignal() }
   }
 
-  /// Whether the loop is to be woken for a source that was just queued by a signal without a wake-up. Between that signal's mark
-  /// and the place in the queue, another signal may have come, or a caller may have been told that the source is signalled: a pass
-  /// since then has not found the source, and its loop may sleep.
+  /// Whether the loop is to be woken for a source that was just queued by a signal without a wake-up. Between that
+  /// signal's mark and the place in the queue, another signal may have come, or a caller may have been told that the
+  /// source is signalled: a pass since then has not found the source, and its loop may sleep.
   @inline(__always)
   private var needsWakeup: Bool {
     cell.reference.seenInOrder.has(Reference.Mark.wakeWanted | Reference.Mark.repeated)
@@ -95,7 +96,8 @@ extension Item {
   @inline(never)
   private func traceSignal(_ time: UInt64, isQuiet: Bool = false) {
     Trace.record(
-      Trace.What.signal, number: isQuiet ? Trace.quietSignal : 0, item: handle.bits, label: label, flow: Trace.flow(of: handle.bits, time))
+      Trace.What.signal, number: isQuiet ? Trace.quietSignal : 0, item: handle.bits, label: label,
+      flow: Trace.flow(of: handle.bits, time))
   }
   /// For the trace and the debug log, of a source that may be gone; `sleeper`: a loop that the signal does not wake.
   @inline(never)
@@ -106,7 +108,8 @@ extension Item {
       drop()
     }
     if let sleeper, Watch.isTelling {
-      treadle_system_note_signal(UnsafeMutableRawPointer(sleeper.address), UInt64(Handle(tag: tag, generation: generation).bits))
+      treadle_system_note_signal(
+        UnsafeMutableRawPointer(sleeper.address), UInt64(Handle(tag: tag, generation: generation).bits))
     }
   }
 
@@ -150,7 +153,9 @@ extension Item {
       next = following(member)
     }
     unlock()
-    if let quiet, Watch.isTelling { treadle_system_note_signal(UnsafeMutableRawPointer(quiet.address), UInt64(handle.bits)) }
+    if let quiet, Watch.isTelling {
+      treadle_system_note_signal(UnsafeMutableRawPointer(quiet.address), UInt64(handle.bits))
+    }
     if !hasMemory { throw unsignal() }
   }
 
@@ -190,10 +195,11 @@ extension Item {
 
 /// When a source was first signalled, as a number that orders signals; no clock is read (SRC0-7).
 ///
-/// Signals of one loop from other threads count under its gate, in steps. The owner's take no gate: each gets one of the
-/// numbers between the last step and the next, which no other thread uses. A signal that belongs to no one loop, because
-/// its source is in no mode or in several, begins a new *era* of the whole process, and every later signal names the era
-/// it was given in, in the high half of its number. Where the numbers of an era or a step run out, a new era begins.
+/// Signals of one loop from other threads count under its gate, in steps. The owner's take no gate: each gets one of
+/// the numbers between the last step and the next, which no other thread uses. A signal that belongs to no one loop,
+/// because its source is in no mode or in several, begins a new *era* of the whole process, and every later signal
+/// names the era it was given in, in the high half of its number. Where the numbers of an era or a step run out, a new
+/// era begins.
 enum SignalTime {
   private static let step: UInt64 = 1 << 12
   /// In a queue: the source takes its turn by whatever its time is. Nothing is signalled at this time.
@@ -225,8 +231,8 @@ enum SignalTime {
 }
 
 extension Item {
-  /// Of the last signal that found the source not signalled: written by whoever gave it, behind the exchange of the mark, and
-  /// read to order sources, by whoever has found them in a queue. Nothing else is read by it.
+  /// Of the last signal that found the source not signalled: written by whoever gave it, behind the exchange of the
+  /// mark, and read to order sources, by whoever has found them in a queue. Nothing else is read by it.
   @inline(__always)
   var signalTime: UInt64 { source.signalTime.load(ordering: .relaxed) }
   @inline(__always)

@@ -5,12 +5,12 @@ import CTreadleSystem
 import Synchronization
 import TreadleBase
 
-/// Batching of producers. A loop that is as quick as its callers takes what they queue one by one, and each piece costs both
-/// sides several cache misses. So a loop that has just taken little from another thread, and finds more there already,
-/// waits for a fraction of a microsecond before it takes that: it then takes many at a time.
+/// Batching of producers. A loop that is as quick as its callers takes what they queue one by one, and each piece costs
+/// both sides several cache misses. So a loop that has just taken little from another thread, and finds more there
+/// already, waits for a fraction of a microsecond before it takes that: it then takes many at a time.
 ///
-/// Callers that signal a source again before it was performed do not wait for it: then, but only then, the pause grows to a
-/// few microseconds. A loop that finds nothing, or whose callers are slower than itself, does not wait at all.
+/// Callers that signal a source again before it was performed do not wait for it: then, but only then, the pause grows
+/// to a few microseconds. A loop that finds nothing, or whose callers are slower than itself, does not wait at all.
 extension Loop {
   /// This many are enough at a time.
   private static let enough = 64
@@ -18,8 +18,8 @@ extension Loop {
   private static let shortestPause: Int64 = 400
   private static let longestPause: Int64 = 6400
 
-  /// Another thread queued something; the first to do so since the owner took what there was also leaves its processor. The
-  /// gate is held.
+  /// Another thread queued something; the first to do so since the owner took what there was also leaves its processor.
+  /// The gate is held.
   @inline(__always)
   func noteCaller() {
     if state.isCalledFromOutside { return }
@@ -64,8 +64,8 @@ extension Loop {
     repeat { for _ in 0..<8 { treadle_system_pause() } } while Clock.now() < until
   }
 
-  /// Whether anything was queued for the mode by others. Owner, without the gate: a guess, by which nothing but the pause is
-  /// decided, so the loads order nothing.
+  /// Whether anything was queued for the mode by others. Owner, without the gate: a guess, by which nothing but the
+  /// pause is decided, so the loads order nothing.
   @inline(__always)
   private func hasWork(_ mode: Mode) -> Bool {
     state.pending.load(ordering: .relaxed) != 0

@@ -5,8 +5,9 @@ import CTreadleSystem
 import Synchronization
 package import TreadleBase
 
-/// A count in memory that another process writes, and of which it rings a bell only if it was asked to: the ring of a message port.
-/// A loop that was called by it from another processor looks at the count before it sleeps, in place of asking for the bell.
+/// A count in memory that another process writes, and of which it rings a bell only if it was asked to: the ring of a
+/// message port. A loop that was called by it from another processor looks at the count before it sleeps, in place of
+/// asking for the bell.
 package struct Lookout: BitwiseCopyable {
   package typealias HandOver = @convention(c) (UnsafeMutableRawPointer) -> Void
 
@@ -32,12 +33,13 @@ package struct Lookout: BitwiseCopyable {
 
 /// The lookouts of a loop. Owner.
 ///
-/// The invariant: of each count the other side was asked for the bell, or the one loop that receives it has a lookout for it; and
-/// before a loop waits for the kernel it hands over all its lookouts to it, and before it asks the kernel without waiting those of
-/// other modes. So the words of the other process decide when this one looks, not whether.
+/// The invariant: of each count the other side was asked for the bell, or the one loop that receives it has a lookout
+/// for it; and before a loop waits for the kernel it hands over all its lookouts to it, and before it asks the kernel
+/// without waiting those of other modes. So the words of the other process decide when this one looks, not whether.
 extension Loop {
   private static let mostLookouts = 4
-  /// So many times in a row the loop goes on with what it found in memory; then it asks the kernel for descriptors as well.
+  /// So many times in a row the loop goes on with what it found in memory; then it asks the kernel for descriptors as
+  /// well.
   private static let mostLooks: UInt32 = 16
 
   /// In the child of a fork, where a signal handler may have forked, what is looked at is the parent's, and not there.
@@ -47,10 +49,11 @@ extension Loop {
   /// Another process acts, on a processor that it says itself: a hint, of which a wrong one costs a wait in vain.
   package func noteCaller(onProcessor hint: UInt32) { state.callers.note(hint) }
 
-  /// Looks out for what an item receives in a mode; takes over a reference to the object. False if the loop may not, or has enough to
-  /// look at.
+  /// Looks out for what an item receives in a mode; takes over a reference to the object. False if the loop may not, or
+  /// has enough to look at.
   func addLookout(
-    of item: Item, in mode: Mode, sent: UnsafeMutablePointer<Atomic<UInt32>>, received: UnsafeMutablePointer<Atomic<UInt32>>,
+    of item: Item, in mode: Mode, sent: UnsafeMutablePointer<Atomic<UInt32>>,
+    received: UnsafeMutablePointer<Atomic<UInt32>>,
     object: UnsafeMutableRawPointer, handOver: @escaping Lookout.HandOver
   ) -> Bool {
     guard state.callers.mayPay, state.lookoutCount < Loop.mostLookouts, let data = registration(of: item, in: mode),
@@ -62,8 +65,8 @@ extension Loop {
     return true
   }
 
-  /// A run of a mode is about to begin that is to receive from an item: adds it, unless it is there, and looks out for it in that mode,
-  /// which is the owner's until it names another one, or a client is called. Nil if there is none.
+  /// A run of a mode is about to begin that is to receive from an item: adds it, unless it is there, and looks out for
+  /// it in that mode, which is the owner's until it names another one, or a client is called. Nil if there is none.
   package func attend(_ item: Item, in name: ModeName, isAdded: inout Bool) throws(Failure) -> Mode? {
     var mode = try ownMode(name)
     if mode.map({ item.isIn($0) }) != true {
@@ -98,7 +101,8 @@ extension Loop {
     return room
   }
 
-  /// By what the kernel tells of an item in a mode; nil if no other loop may receive from it but this one, or it is not watched.
+  /// By what the kernel tells of an item in a mode; nil if no other loop may receive from it but this one, or it is not
+  /// watched.
   private func registration(of item: Item, in mode: Mode) -> EpollData? {
     item.lock()
     defer { item.unlock() }
@@ -177,7 +181,9 @@ extension Loop {
 
   /// The last one takes its place.
   private func handOver(_ index: UInt32) {
-    guard let lookout = lookout(index)?.pointee, let last = self.lookout(state.lookoutCount &- 1)?.pointee else { return }
+    guard let lookout = lookout(index)?.pointee, let last = self.lookout(state.lookoutCount &- 1)?.pointee else {
+      return
+    }
     state.lookouts?[Int(index)] = last
     state.lookoutCount &-= 1
     lookout.handOver(lookout.object)

@@ -5,11 +5,12 @@ import CTreadleSystem
 import Synchronization
 import TreadleBase
 
-/// Loops that another loop waits for, in place of a run: by a descriptor that is readable when there is something to do.
+/// Loops that another loop waits for, in place of a run: by a descriptor that is readable when there is something to
+/// do.
 ///
-/// The invariant: while its thread is in none of its runs, such a loop sleeps like one that is run: `sleeping` says so, or its
-/// wake descriptor was written since. So whoever wakes it makes its pollable descriptors readable, and so does all that ends a
-/// run's sleep; what comes of the owner itself, too, who is not asleep then.
+/// The invariant: while its thread is in none of its runs, such a loop sleeps like one that is run: `sleeping` says so,
+/// or its wake descriptor was written since. So whoever wakes it makes its pollable descriptors readable, and so does
+/// all that ends a run's sleep; what comes of the owner itself, too, who is not asleep then.
 extension Loop {
   /// Whether a change may have to end somebody's wait: that of the owner in a run, or of others for the owner.
   @inline(__always)

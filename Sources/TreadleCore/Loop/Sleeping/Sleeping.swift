@@ -16,8 +16,8 @@ extension Loop {
     case failed(Int32)
   }
 
-  /// Whether the innermost run is asked to stop; a sticky stop is not consumed by looking. A sleeper has said that it sleeps
-  /// before this load, and `askToStop` looks for a sleeper after its update: both are sequentially consistent.
+  /// Whether the innermost run is asked to stop; a sticky stop is not consumed by looking. A sleeper has said that it
+  /// sleeps before this load, and `askToStop` looks for a sleeper after its update: both are sequentially consistent.
   @inline(__always)
   var isStopAsked: Bool { state.stop.load(ordering: .sequentiallyConsistent) != 0 }
 
@@ -27,25 +27,25 @@ extension Loop {
     state.isWokenByOwner || state.wakePending.load(ordering: .sequentiallyConsistent) != 0
   }
 
-  /// PASS-1: a wake-up given before counts no more, since this pass looks at everything. True if there was one, other than by the
-  /// owner's own signals.
+  /// PASS-1: a wake-up given before counts no more, since this pass looks at everything. True if there was one, other
+  /// than by the owner's own signals.
   @inline(__always)
   func openWakeGate() -> Bool {
     state.isWokenByOwner = false
     state.hasReading = false
-    // Exchanged, not stored: another wake-up may have come since the load, and what was queued for it must be found as well. A
-    // wake-up that the load misses is found before the sleep.
+    // Exchanged, not stored: another wake-up may have come since the load, and what was queued for it must be found as
+    // well. A wake-up that the load misses is found before the sleep.
     if state.wakePending.load(ordering: .relaxed) == 0 { return false }
     _ = state.wakePending.exchange(0, ordering: .sequentiallyConsistent)
     return true
   }
 
-  /// Blocks until there is something to do in the mode, a timer of it is due, the deadline has passed, or `isOver` says so
-  /// (PASS-10). Wakes of the kernel's that turn out to mean nothing are slept through.
+  /// Blocks until there is something to do in the mode, a timer of it is due, the deadline has passed, or `isOver` says
+  /// so (PASS-10). Wakes of the kernel's that turn out to mean nothing are slept through.
   ///
-  /// What ends it: a wake-up or a stop, a signal that came since the pass looked for them, a due timer, a ready descriptor.
-  /// Not a block: whoever queues one and wants it performed now wakes the loop (BLK-2).
-  /// `asked` tells whether the kernel was asked for descriptors.
+  /// What ends it: a wake-up or a stop, a signal that came since the pass looked for them, a due timer, a ready
+  /// descriptor. Not a block: whoever queues one and wants it performed now wakes the loop (BLK-2). `asked` tells
+  /// whether the kernel was asked for descriptors.
   func sleep(
     _ mode: Mode, until deadline: Int64, returnOnInterrupt: Bool, asked: inout Bool, _ isOver: () -> Bool
   ) -> SleepEnd {
@@ -64,7 +64,8 @@ extension Loop {
       if returnOnInterrupt, let poller { mode.armInterrupt(poller) }
       if let poller, Watch.isTelling, mode.reportClosed(poller) { return .somethingToDo }
       if until != Clock.forever && until <= Clock.now() {
-        return findDue(mode, poller, returnOnInterrupt: returnOnInterrupt, asked: &asked, isPastDeadline: until == deadline)
+        return findDue(
+          mode, poller, returnOnInterrupt: returnOnInterrupt, asked: &asked, isPastDeadline: until == deadline)
       }
       if !fallAsleep(mode, poller == nil ? Sleep.onFutex : Sleep.inPoller) { return .somethingToDo }
       if isWoken || isOver() {
@@ -82,7 +83,8 @@ extension Loop {
         result = mode.waitForDescriptors(poller, until: until)
         asked = result >= 0
       } else {
-        result = Futex.sleep(state.sleeping, while: Sleep.onFutex, until: until == Clock.forever ? until : max(until, 1))
+        result = Futex.sleep(
+          state.sleeping, while: Sleep.onFutex, until: until == Clock.forever ? until : max(until, 1))
       }
       endOwnSleep()
       state.awakeSince.store(Clock.lastTick, ordering: .relaxed)
@@ -100,9 +102,9 @@ extension Loop {
     return .somethingToDo
   }
 
-  /// There is nothing to sleep for: a timer is due, or the deadline has passed. The kernel's timer is not set for a date in the
-  /// past, which would cost more than the callback, and the kernel is asked only for interrupts: the pass asks it for
-  /// descriptors, when their turn comes.
+  /// There is nothing to sleep for: a timer is due, or the deadline has passed. The kernel's timer is not set for a
+  /// date in the past, which would cost more than the callback, and the kernel is asked only for interrupts: the pass
+  /// asks it for descriptors, when their turn comes.
   @inline(never)
   private func findDue(
     _ mode: Mode, _ poller: Poller?, returnOnInterrupt: Bool, asked: inout Bool, isPastDeadline: Bool
@@ -128,13 +130,13 @@ extension Loop {
     return true
   }
 
-  /// A thread that still sees the sleep may end it once more, which at worst ends a later sleep for no reason: so the store orders
-  /// nothing.
+  /// A thread that still sees the sleep may end it once more, which at worst ends a later sleep for no reason: so the
+  /// store orders nothing.
   @inline(__always)
   private func endOwnSleep() { state.sleeping.store(Sleep.awake, ordering: .relaxed) }
 
-  /// Waits awake for the loop's callers, in this process and in others. True if a wake-up or the end of the run came meanwhile; false
-  /// if it has to sleep, or there is news (`Lookouts.swift`).
+  /// Waits awake for the loop's callers, in this process and in others. True if a wake-up or the end of the run came
+  /// meanwhile; false if it has to sleep, or there is news (`Lookouts.swift`).
   @inline(__always)
   private func spin(_ mode: Mode, until deadline: Int64, _ isOver: () -> Bool) -> Bool {
     // What comes from now on does not come because this loop was too quick; callers that do not wait for it are another

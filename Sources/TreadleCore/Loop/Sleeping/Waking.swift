@@ -5,17 +5,17 @@ import CTreadleSystem
 import Synchronization
 package import TreadleBase
 
-/// `LoopState.sleeping`. A loop that watches no descriptor sleeps on that word itself, which needs no kernel object at all;
-/// one that does, in epoll.
+/// `LoopState.sleeping`. A loop that watches no descriptor sleeps on that word itself, which needs no kernel object at
+/// all; one that does, in epoll.
 enum Sleep {
   static let awake: UInt32 = 0
   static let onFutex: UInt32 = 1
   static let inPoller: UInt32 = 2
 }
 
-/// Waking a loop, from any thread. Both sides write their word, then look at the other's: the sleeper says that it sleeps
-/// and looks for reasons not to; the waker gives its reason and looks for a sleeper. So no wake-up is lost, and none costs
-/// a system call while the loop is awake: wake-ups are coalesced.
+/// Waking a loop, from any thread. Both sides write their word, then look at the other's: the sleeper says that it
+/// sleeps and looks for reasons not to; the waker gives its reason and looks for a sleeper. So no wake-up is lost, and
+/// none costs a system call while the loop is awake: wake-ups are coalesced.
 extension Loop {
   /// Ends the current or next sleep of the innermost run (WAKE-1). Safe in a signal handler.
   @inline(__always)
@@ -26,21 +26,21 @@ extension Loop {
   }
 
   /// Whether a wake-up is noted that no pass has begun after. Whoever has made its reason visible by an atomic exchange
-  /// before it asks need not wake the loop again: the loop clears the note first and looks afterwards. A plain store would
-  /// not do: it may still be on its way.
+  /// before it asks need not wake the loop again: the loop clears the note first and looks afterwards. A plain store
+  /// would not do: it may still be on its way.
   @inline(__always)
   var isWakePending: Bool { state.wakePending.load(ordering: .sequentiallyConsistent) != 0 }
 
-  /// Notes a wake-up, with the gate held. What it returns is for `endSleep`, once the gate is open. The store releases: the
-  /// owner clears the note without the gate, and must find what was queued before it.
+  /// Notes a wake-up, with the gate held. What it returns is for `endSleep`, once the gate is open. The store releases:
+  /// the owner clears the note without the gate, and must find what was queued before it.
   @inline(__always)
   func markWoken() -> UInt32 {
     state.wakePending.store(1, ordering: .releasing)
     return state.sleeping.load(ordering: .relaxed) == Sleep.awake ? Sleep.awake : claimSleeper()
   }
 
-  /// Notes that a port has become ready, with the gate held: no wake-up, but the owner looks again. What it returns is for
-  /// `endSleep`, once the gate is open.
+  /// Notes that a port has become ready, with the gate held: no wake-up, but the owner looks again. What it returns is
+  /// for `endSleep`, once the gate is open.
   @inline(__always)
   func markChanged() -> UInt32 {
     if !isCurrent { state.callers.note() }
@@ -56,7 +56,8 @@ extension Loop {
     return Status.ok
   }
 
-  /// Stops the innermost run, or the next one (STOP-9); `atOnce`: without the rest of its pass. Safe in a signal handler.
+  /// Stops the innermost run, or the next one (STOP-9); `atOnce`: without the rest of its pass. Safe in a signal
+  /// handler.
   package func requestStop(allLevels: Bool, atOnce: Bool = false) {
     askToStop(LoopState.Stop.sticky | (allLevels ? LoopState.Stop.allLevels : 0) | (atOnce ? LoopState.Stop.atOnce : 0))
   }
@@ -88,9 +89,9 @@ extension Loop {
     if isAsleep { endSleep(claimSleeper()) }
   }
 
-  /// Ends the sleep, if it is still on, for the caller to deliver: of all who try, one gets it. The caller has looked for a sleeper
-  /// behind its reason, or holds the gate; so the exchange, which reads the newest value, needs no order with that look. The count
-  /// and the exchange are sequentially consistent for `closeSleep`.
+  /// Ends the sleep, if it is still on, for the caller to deliver: of all who try, one gets it. The caller has looked
+  /// for a sleeper behind its reason, or holds the gate; so the exchange, which reads the newest value, needs no order
+  /// with that look. The count and the exchange are sequentially consistent for `closeSleep`.
   @inline(never)
   private func claimSleeper() -> UInt32 {
     state.kicking.add(1, ordering: .sequentiallyConsistent)
@@ -120,10 +121,11 @@ extension Loop {
     interruptSleep()
   }
 
-  /// The thread is gone: no more sleeps; waits for those who are just ending one, then closes what the kernel has for them. Of this
-  /// exchange and that of `claimSleeper` one is first: either no thread gets a sleep any more, or one that has got it was counted
-  /// before. All four operations are sequentially consistent, since the owner's store at the end of a sleep may be between the two
-  /// exchanges: then this one does not read what that of `claimSleeper` has released.
+  /// The thread is gone: no more sleeps; waits for those who are just ending one, then closes what the kernel has for
+  /// them. Of this exchange and that of `claimSleeper` one is first: either no thread gets a sleep any more, or one
+  /// that has got it was counted before. All four operations are sequentially consistent, since the owner's store at
+  /// the end of a sleep may be between the two exchanges: then this one does not read what that of `claimSleeper` has
+  /// released.
   func closeSleep() {
     _ = state.sleeping.exchange(Sleep.awake, ordering: .sequentiallyConsistent)
     var patience = Patience()

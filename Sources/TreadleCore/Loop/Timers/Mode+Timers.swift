@@ -4,7 +4,8 @@
 import Synchronization
 package import TreadleBase
 
-/// The timers of a mode, as the rest of the core sees them. The loop's lock is held, where the text does not say otherwise.
+/// The timers of a mode, as the rest of the core sees them. The loop's lock is held, where the text does not say
+/// otherwise.
 extension Mode {
   /// The mode's queue with room for one more timer.
   @inline(__always)
@@ -16,13 +17,15 @@ extension Mode {
     }
   }
 
-  /// Queues a membership at the timer's date. While the callback runs, and while there is no date, it rests in the mode's
-  /// list instead; without a date it is not counted as content.
+  /// Queues a membership at the timer's date. While the callback runs, and while there is no date, it rests in the
+  /// mode's list instead; without a date it is not counted as content.
   @inline(__always)
   func schedule(_ member: Item, of item: Item) {
     assertHeld()
     let date = item.due.date
-    if date == Clock.forever || item.hasState(Item.State.running | Item.State.tolerant) { return scheduleElse(member, of: item) }
+    if date == Clock.forever || item.hasState(Item.State.running | Item.State.tolerant) {
+      return scheduleElse(member, of: item)
+    }
     guard let queue = state.queue else { return }
     member.due.date = date
     queue.pointee.insertExact(member)
@@ -92,8 +95,8 @@ extension Mode {
     return state.queue?.pointee.postpone(member, to: date) == true
   }
 
-  /// The earliest date in the queue, or an earlier one. Any thread, no lock. A date acquires the queue, which may be new. A sleeper
-  /// that misses one finds that the loop's `changes` were counted behind it.
+  /// The earliest date in the queue, or an earlier one. Any thread, no lock. A date acquires the queue, which may be
+  /// new. A sleeper that misses one finds that the loop's `changes` were counted behind it.
   @inline(__always)
   var earliestDate: Int64 { state.earliest.load(ordering: .acquiring) }
 
@@ -121,7 +124,8 @@ extension Mode {
     return min(queue.pointee.firstDate(), queue.pointee.collectedDate)
   }
 
-  /// Takes the due timers out of the queue, in the order of their dates (TMR-11). False when there are none. Takes the lock.
+  /// Takes the due timers out of the queue, in the order of their dates (TMR-11). False when there are none. Takes the
+  /// lock.
   func collectTimers(_ entries: inout Buffer<Entry>, now: Int64) -> Bool {
     guard let loop, let queue = state.queue else { return false }
     entries.removeAll()
@@ -142,8 +146,8 @@ extension Mode {
     state.queue?.pointee.collectedDate = entry.map { Int64(bitPattern: $0.second) } ?? Clock.forever
   }
 
-  /// Queues again what was collected but not fired: for a run inside, which may fire it first, or because the run ends here.
-  /// Takes the lock.
+  /// Queues again what was collected but not fired: for a run inside, which may fire it first, or because the run ends
+  /// here. Takes the lock.
   func reinstateTimers(_ entries: Buffer<Entry>, from index: Int) {
     guard let loop else { return }
     loop.lock()

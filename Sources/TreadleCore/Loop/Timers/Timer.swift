@@ -7,9 +7,10 @@ package import TreadleBase
 
 /// Timers (§8 of the rules).
 ///
-/// A timer is *idle* while its date is `Clock.forever` and its callback does not run. It stays in its modes, but keeps none from
-/// being empty. An idle timer that no client owns ends, since nobody would give it a date again: whoever makes it idle and
-/// whoever releases the last client's reference both exchange the item's reference, and the later of the two sees to it.
+/// A timer is *idle* while its date is `Clock.forever` and its callback does not run. It stays in its modes, but keeps
+/// none from being empty. An idle timer that no client owns ends, since nobody would give it a date again: whoever
+/// makes it idle and whoever releases the last client's reference both exchange the item's reference, and the later of
+/// the two sees to it.
 extension Item {
   static let longestInterval: Int64 = 504_911_232_000_000_000  // 16 years
 
@@ -88,7 +89,8 @@ extension Item {
   package var isOnWallClock: Bool { hasTrait(Trait.wall) }
   package func currentTolerance() -> Int64 { withDueLocked { _ in tolerance } }
 
-  /// The date as the client knows it, which of a timer on the wall clock is another one than that by which it is queued.
+  /// The date as the client knows it, which of a timer on the wall clock is another one than that by which it is
+  /// queued.
   @inline(__always)
   private var date: Int64 { hasTrait(Trait.wall) ? context?.pointee.wallDate ?? 0 : due.date }
   @inline(__always)
@@ -97,8 +99,8 @@ extension Item {
     if hasTrait(Trait.wall) { context?.pointee.wallDate = date }
   }
 
-  /// What a client gives a timer: a date, or a delay. A delay counts as all do (`Loop.delayStart`), of a timer on the wall
-  /// clock from now.
+  /// What a client gives a timer: a date, or a delay. A delay counts as all do (`Loop.delayStart`), of a timer on the
+  /// wall clock from now.
   package enum When {
     case at(Int64)
     case after(Int64)
@@ -114,8 +116,8 @@ extension Item {
     }
   }
 
-  /// Moves the timer that a client's handle means, and its grid (TMR-17). One that is in a mode is not held: it lives while the
-  /// lock of its loop is held, and so does not change its generation.
+  /// Moves the timer that a client's handle means, and its grid (TMR-17). One that is in a mode is not held: it lives
+  /// while the lock of its loop is held, and so does not change its generation.
   @inline(__always)
   package static func setNextFire(_ timer: UInt, _ when: When) throws(Failure) -> Int32 {
     let handle = Handle(bits: timer)
@@ -154,8 +156,8 @@ extension Item {
     case idle
   }
 
-  /// Gives a valid timer another date: at its place in the wheel, if it is later, or when its callback has returned. The lock
-  /// of the date is held.
+  /// Gives a valid timer another date: at its place in the wheel, if it is later, or when its callback has returned.
+  /// The lock of the date is held.
   @inline(__always)
   private func changeDate(_ date: Int64) -> Change {
     if hasState(State.running) {
@@ -227,8 +229,8 @@ extension Item {
   // MARK: A callback
 
   /// A callback begins; false when the timer is invalid, or its callback runs already. The lock of the date is held. No
-  /// queue has the timer while it runs. `isCollected`: the loop calls it, and has taken it out of its only queue, where it
-  /// lies again if it was moved before its turn.
+  /// queue has the timer while it runs. `isCollected`: the loop calls it, and has taken it out of its only queue, where
+  /// it lies again if it was moved before its turn.
   @inline(__always)
   func beginFiring(isCollected: Bool) -> Bool {
     if hasState(State.running) || !isValid { return false }
@@ -248,24 +250,26 @@ extension Item {
     case withdrawn
   }
 
-  /// A callback has returned: at rest and queued again in one step, so that a date set by another thread either is seen here or
-  /// moves the queued timer. A repeating timer takes the first date of its grid that is later than now, all missed ones
-  /// dropped, and a one-shot none; a date set meanwhile wins (TMR-16, TMR-17), unless the timer ends by firing (TMR-15). The
-  /// lock of the date is held. False for a timer that is over: it is to be taken out of its modes.
+  /// A callback has returned: at rest and queued again in one step, so that a date set by another thread either is seen
+  /// here or moves the queued timer. A repeating timer takes the first date of its grid that is later than now, all
+  /// missed ones dropped, and a one-shot none; a date set meanwhile wins (TMR-16, TMR-17), unless the timer ends by
+  /// firing (TMR-15). The lock of the date is held. False for a timer that is over: it is to be taken out of its modes.
   @inline(__always)
   func endFiring(_ firing: Firing) -> Bool {
     let isSet = hasState(State.rescheduled) && !hasTrait(Trait.ends)
     let date = isSet ? self.date : date(after: firing)
     setState(date == Clock.forever ? State.idle : 0, clear: State.running | State.rescheduled)
     if !isValid { return false }
-    if date == Clock.forever && cell.reference.clear(Reference.Mark.valid, evenIfOwned: hasTrait(Trait.ends)) { return false }
+    if date == Clock.forever && cell.reference.clear(Reference.Mark.valid, evenIfOwned: hasTrait(Trait.ends)) {
+      return false
+    }
     move(to: date)
     return true
   }
 
-  /// The callback of a one-shot has returned, nobody has given it another date, and nobody refers to it but the mode that it is in: with the
-  /// mode's reference the life ends, in one exchange. The caller, who has the lock of the date, takes it out of the mode, and gives it back.
-  /// False with nothing changed.
+  /// The callback of a one-shot has returned, nobody has given it another date, and nobody refers to it but the mode
+  /// that it is in: with the mode's reference the life ends, in one exchange. The caller, who has the lock of the date,
+  /// takes it out of the mode, and gives it back. False with nothing changed.
   @inline(__always)
   func endOneShot() -> Bool {
     if !hasTrait(Trait.once) || hasState(State.rescheduled) || hasNote(Note.aliased) || !isPlain { return false }
@@ -295,8 +299,8 @@ extension Item {
     return Clock.after(step, from: last)
   }
 
-  /// The info is kept for the length of a callback, whatever becomes of the timer (TMR-7). Without a retain there is nothing
-  /// to give back afterwards.
+  /// The info is kept for the length of a callback, whatever becomes of the timer (TMR-7). Without a retain there is
+  /// nothing to give back afterwards.
   @inline(__always)
   func retainForCall() {
     if let context { _ = context.pointee.retain?(cell.info) }

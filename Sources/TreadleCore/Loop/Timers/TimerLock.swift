@@ -18,8 +18,8 @@ extension Item {
     return body(loop)
   }
 
-  /// For a timer that is in a loop by its own cell: locks that loop, which is enough, since that membership does not end
-  /// without it. Nil for any other.
+  /// For a timer that is in a loop by its own cell: locks that loop, which is enough, since that membership does not
+  /// end without it. Nil for any other.
   @inline(__always)
   func lockOnlyLoop() -> Loop? {
     guard let mode, let loop = mode.loop else { return nil }

@@ -77,13 +77,19 @@ struct TimerQueue {
   /// The wall clock was set: works out the dates of the timers on it anew. They keep their order.
   @_optimize(size)
   mutating func moveWallDates(_ loop: Loop) {
-    tolerant.rekey({ entry in
-      guard let member = Item(.timer, slot: entry.slot), member.primary.hasTrait(Item.Trait.wall) else { return entry.key }
-      member.primary.due.date = loop.monotonic(of: member.primary)
-      member.due.date = member.primary.due.date
-      return member.due.date
-    }, moved: TimerQueue.noteTolerant)
-    latest.rekey({ entry in Item(.timer, slot: entry.slot).map { Clock.after($0.primary.tolerance, from: $0.due.date) } ?? entry.key },
+    tolerant.rekey(
+      { entry in
+        guard let member = Item(.timer, slot: entry.slot), member.primary.hasTrait(Item.Trait.wall) else {
+          return entry.key
+        }
+        member.primary.due.date = loop.monotonic(of: member.primary)
+        member.due.date = member.primary.due.date
+        return member.due.date
+      }, moved: TimerQueue.noteTolerant)
+    latest.rekey(
+      { entry in
+        Item(.timer, slot: entry.slot).map { Clock.after($0.primary.tolerance, from: $0.due.date) } ?? entry.key
+      },
       moved: TimerQueue.noteLatest)
   }
 

@@ -4,9 +4,9 @@
 import CTreadleSystem
 import TreadleBase
 
-/// Timers on the wall clock (TMR-24). They are queued by monotonic dates, as all others, which are worked out by one offset for
-/// the whole loop: anew for all whenever the kernel says that the clock was set. The loop's lock is held, where the text does
-/// not say otherwise.
+/// Timers on the wall clock (TMR-24). They are queued by monotonic dates, as all others, which are worked out by one
+/// offset for the whole loop: anew for all whenever the kernel says that the clock was set. The loop's lock is held,
+/// where the text does not say otherwise.
 extension Loop {
   func monotonic(of timer: Item) -> Int64 {
     Clock.monotonic(wall: timer.context?.pointee.wallDate ?? 0, offset: state.wallOffset)
@@ -34,8 +34,8 @@ extension Loop {
 }
 
 extension Mode {
-  /// Before a timer on the wall clock joins. Where the kernel refuses to tell, its date stays where it was when the clock was
-  /// last looked at.
+  /// Before a timer on the wall clock joins. Where the kernel refuses to tell, its date stays where it was when the
+  /// clock was last looked at.
   @inline(never)
   func watchClock(_ loop: Loop) throws(Failure) {
     assertHeld()

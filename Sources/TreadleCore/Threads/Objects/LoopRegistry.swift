@@ -53,8 +53,8 @@ extension Loop {
     return loop
   }
 
-  /// Calls `body` with the name that the client has given to the loop's thread. False if there is none. No lock of the thread's is
-  /// held by the caller.
+  /// Calls `body` with the name that the client has given to the loop's thread. False if there is none. No lock of the
+  /// thread's is held by the caller.
   package func withThreadName(_ body: (UnsafePointer<CChar>) -> Void) -> Bool {
     // Both relaxed: the hold acquires what the thread is, and its loop is only compared.
     let slot = state.thread.load(ordering: .relaxed)

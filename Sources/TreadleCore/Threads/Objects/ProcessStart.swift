@@ -6,9 +6,9 @@ import TreadleBase
 
 /// The first use of the library in a process, before there is any object.
 ///
-/// The ordinary Swift runtime makes the description of a generic type when code first meets it, under a lock of its own. If
-/// another thread forks at that moment the child finds the lock taken for ever; so the core's types are met here. (Embedded
-/// Swift has no such descriptions.)
+/// The ordinary Swift runtime makes the description of a generic type when code first meets it, under a lock of its
+/// own. If another thread forks at that moment the child finds the lock taken for ever; so the core's types are met
+/// here. (Embedded Swift has no such descriptions.)
 @_cdecl("libtreadle_process_starts")
 public func processStarts() {
   #if !hasFeature(Embedded)
@@ -46,7 +46,8 @@ package enum ProcessFork {
   }
 }
 
-/// Whether a thread was ever started here, and telling of the first (THR-11). It is told once, though the start may fail then.
+/// Whether a thread was ever started here, and telling of the first (THR-11). It is told once, though the start may
+/// fail then.
 package enum MultiThreading {
   private enum State {
     static let single: UInt32 = 0
@@ -69,10 +70,12 @@ package enum MultiThreading {
   /// Whether the calling thread is inside the notification.
   static var isAnnouncing: Bool { treadle_system_thread().pointee.announcing != 0 }
 
-  /// Before a start, whose outcome `end` is told: the first posts the notification. Others who start a thread meanwhile wait
-  /// for its end, but not those who do so in its handlers.
+  /// Before a start, whose outcome `end` is told: the first posts the notification. Others who start a thread meanwhile
+  /// wait for its end, but not those who do so in its handlers.
   static func begin() {
-    if treadle_system_threaded() == State.multiple || treadle_system_advance_threaded(State.failed, State.starting) { return }
+    if treadle_system_threaded() == State.multiple || treadle_system_advance_threaded(State.failed, State.starting) {
+      return
+    }
     let thread = treadle_system_thread()
     if treadle_system_advance_threaded(State.single, State.announcing) {
       thread.pointee.announcing = isTelling

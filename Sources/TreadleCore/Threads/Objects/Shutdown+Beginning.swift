@@ -31,7 +31,8 @@ extension Shutdown {
     lock.pointee.lock(.process)
     let isFirst = treadle_system_close_process()
     lock.pointee.unlock(.process)
-    // Where the kernel has no barriers, this is a fence on this thread alone: the others' are where runs and waits begin.
+    // Where the kernel has no barriers, this is a fence on this thread alone: the others' are where runs and waits
+    // begin.
     if treadle_system_barrier() < 0 { treadle_system_fence() }
     return isFirst
   }

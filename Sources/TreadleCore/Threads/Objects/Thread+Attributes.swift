@@ -99,7 +99,8 @@ extension Thread {
     withLock { body(state.name.map { UnsafePointer($0) }) }
   }
 
-  /// Calls `body` with the name of the thread that has a kernel's id: the one that was set, under the lock, else the kernel's.
+  /// Calls `body` with the name of the thread that has a kernel's id: the one that was set, under the lock, else the
+  /// kernel's.
   package static func withName(ofThread id: Int32, _ body: (UnsafePointer<CChar>) -> Void) {
     var isTold = false
     forLiving(id) { thread in

@@ -53,7 +53,8 @@ extension Thread {
     return Thread(memory)
   }
 
-  /// Whether the process's initial thread has ended without having called the library ever, so that only the kernel knows.
+  /// Whether the process's initial thread has ended without having called the library ever, so that only the kernel
+  /// knows.
   static var isMainUnseenOver: Bool {
     !treadle_system_main_is_known() && treadle_system_main_thread_is_over()
   }

@@ -113,8 +113,8 @@ extension Thread {
   }
 }
 
-/// A round of a thread's destructors. The client's own may still ask for the loop in the first, so the teardown waits for the
-/// second (RL-8). Those that come after it meet the thread that it was, and get nothing new.
+/// A round of a thread's destructors. The client's own may still ask for the loop in the first, so the teardown waits
+/// for the second (RL-8). Those that come after it meet the thread that it was, and get nothing new.
 @_cdecl("libtreadle_thread_exits")
 public func threadExits() {
   let thread = treadle_system_thread()
@@ -132,7 +132,8 @@ public func threadExits() {
   }
   if thread.pointee.ending_message != 0 { Message.endAbandoned() }
   let isConcerned =
-    thread.pointee.loop != nil || thread.pointee.hosts != 0 || thread.pointee.thread != nil || thread.pointee.pools != nil
+    thread.pointee.loop != nil || thread.pointee.hosts != 0 || thread.pointee.thread != nil
+    || thread.pointee.pools != nil
     || thread.pointee.scope != nil || thread.pointee.finishing != 0
   LastError.forget()
   if !isConcerned { return }
@@ -151,7 +152,8 @@ extension Loop {
   func tearDown() {
     abandonRuns()
     state.loopLock.endBias()
-    // Relaxed: adding and queueing test it under the loop's lock or gate, and both are taken below before the last look.
+    // Relaxed: adding and queueing test it under the loop's lock or gate, and both are taken below before the last
+    // look.
     state.threadID.store(0, ordering: .relaxed)
     let process = treadle_system_process()
     let start = Mutex.at(treadle_system_start_lock())

@@ -104,15 +104,16 @@ extension Thread {
     if isStarted, let pthread = try? launched() { _ = treadle_system_thread_detach(pthread) }
   }
 
-  /// Whether nothing runs on the thread that a handle means, or meant: it is gone, was not started, or its start has failed.
+  /// Whether nothing runs on the thread that a handle means, or meant: it is gone, was not started, or its start has
+  /// failed.
   package static func isAtRest(_ handle: Handle) -> Bool {
     guard let memory = Slab(.thread).find(handle) else { return true }
     return Thread(memory).isAtRest
   }
   private var isAtRest: Bool { phase == Phase.created || state.gone.isOver }
 
-  /// Its scope is closed: it is told to end, and when nothing runs on it, it is joined, and no client owns it any more. True if it
-  /// is the calling one.
+  /// Its scope is closed: it is told to end, and when nothing runs on it, it is joined, and no client owns it any more.
+  /// True if it is the calling one.
   package static func endInScope(_ handle: Handle) throws(Failure) -> Bool {
     let thread = try hold(handle.bits, "thread")
     defer { thread.dropLook() }

@@ -106,8 +106,8 @@ extension Thread {
     }
   }
 
-  /// The wait has timed out before. `starter` names that one, so the thread could not end this one before it waits for the caller
-  /// itself: it stands in nobody's way.
+  /// The wait has timed out before. `starter` names that one, so the thread could not end this one before it waits for
+  /// the caller itself: it stands in nobody's way.
   private func awaitAgain(until: Int64) throws(Failure) {
     do throws(Failure) {
       try WaitGraph.waiting(for: self, isPoll: true) { _ throws(Failure) in try awaitReadiness(until: until) }

@@ -5,7 +5,8 @@ import CTreadleSystem
 import struct Synchronization.Atomic
 package import TreadleBase
 
-/// A thread's object: a thin handle, copied freely. The thread itself holds a reference from its start to its end (THR-4).
+/// A thread's object: a thin handle, copied freely. The thread itself holds a reference from its start to its end
+/// (THR-4).
 package struct Thread {
   let address: UnsafeMutablePointer<ThreadState>
   /// What the handle leads to.
@@ -65,7 +66,9 @@ package struct Thread {
   package func letGo() { drop() }
   /// `letGo` for a caller in whose `body` the client ends the calling thread.
   @inline(__always)
-  package func droppedIfThreadEnds<Result, Refusal: Error>(_ body: () throws(Refusal) -> Result) throws(Refusal) -> Result {
+  package func droppedIfThreadEnds<Result, Refusal: Error>(_ body: () throws(Refusal) -> Result) throws(Refusal)
+    -> Result
+  {
     try ObjectCall.recorded(0, holding: self, { $0.assumingMemoryBound(to: Thread.self).pointee.drop() }, body)
   }
 
@@ -97,7 +100,8 @@ package struct Thread {
   }
 
   package func pthread() throws(Failure) -> UInt {
-    // Relaxed: the load of the phase acquires, for a started thread; the object's reference orders that of a foreign thread.
+    // Relaxed: the load of the phase acquires, for a started thread; the object's reference orders that of a foreign
+    // thread.
     let pthread = state.pthread.load(ordering: .relaxed)
     if pthread == 0 || !isExecuting { throw Failure(Status.state, "thread", "does not execute") }
     return pthread
@@ -189,12 +193,14 @@ struct ThreadState: ~Copyable {
   let touched: Atomic<UInt64>
   /// Constant.
   var slot: UInt32
-  /// `Thread.Phase`. Written under the lock, read also without. The stores by the thread itself release: a reader of `executing`
-  /// sees the thread's ids, a reader of `finished` what the thread wrote. The stores by a starter are relaxed: a starter takes a
-  /// reference before its store and a reader drops one after its load, and these updates order what the starter wrote.
+  /// `Thread.Phase`. Written under the lock, read also without. The stores by the thread itself release: a reader of
+  /// `executing` sees the thread's ids, a reader of `finished` what the thread wrote. The stores by a starter are
+  /// relaxed: a starter takes a reference before its store and a reader drops one after its load, and these updates
+  /// order what the starter wrote.
   let phase: Atomic<UInt32>
-  /// `Thread.Flag` bits. Atomic, relaxed. `stopped` and `planned` are set and read under the lock. A caller of `cancel` takes a
-  /// reference before, and a reader of `cancelled` drops one after its load: these updates order what was written before the cancel.
+  /// `Thread.Flag` bits. Atomic, relaxed. `stopped` and `planned` are set and read under the lock. A caller of `cancel`
+  /// takes a reference before, and a reader of `cancelled` drops one after its load: these updates order what was
+  /// written before the cancel.
   let flags: Atomic<UInt32>
   /// Guards what says *lock*.
   let mutex: Mutex
@@ -210,8 +216,8 @@ struct ThreadState: ~Copyable {
   var waits: UnsafeMutablePointer<WaitEdge>?
   /// The pthread_t, once there is one. Atomic.
   let pthread: Atomic<UInt>
-  /// The thread's loop, also before the thread asked for it itself. Written and dereferenced under the lock; without it, it is
-  /// only compared. So all accesses are relaxed.
+  /// The thread's loop, also before the thread asked for it itself. Written and dereferenced under the lock; without
+  /// it, it is only compared. So all accesses are relaxed.
   let loop: Atomic<UnsafeMutablePointer<LoopState>?>
 
   /// `Thread.Joining`. Lock.

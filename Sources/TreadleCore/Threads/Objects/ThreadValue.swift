@@ -45,7 +45,8 @@ extension Thread {
   }
 
   private func putIn(
-    _ key: UnsafePointer<CChar>, _ value: UnsafeMutableRawPointer?, _ release: ThreadEntry.Destroy?, _ work: ScopeWork.Pointer?,
+    _ key: UnsafePointer<CChar>, _ value: UnsafeMutableRawPointer?, _ release: ThreadEntry.Destroy?,
+    _ work: ScopeWork.Pointer?,
     replaced: inout ValueTable.Pointer?
   ) throws(Failure) {
     guard let entry = ValueTable.make(key, value, release, work) else { throw Failure.noMemory("value") }
@@ -88,7 +89,9 @@ extension Thread {
     entry?.pointee.references &+= 1
     unlock()
     guard let entry else { throw Thread.noValue }
-    ObjectCall.recorded(0, holding: Used(thread: self, entry: entry), { $0.assumingMemoryBound(to: Used.self).pointee.letGo() }) {
+    ObjectCall.recorded(
+      0, holding: Used(thread: self, entry: entry), { $0.assumingMemoryBound(to: Used.self).pointee.letGo() }
+    ) {
       if let work = entry.pointee.work {
         ScopeWork.during(work) { _ = ClientCall.guarded(use, entry.pointee.value, info) }
       } else {

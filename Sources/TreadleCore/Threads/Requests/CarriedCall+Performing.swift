@@ -28,12 +28,12 @@ extension CarriedCall {
     case running
   }
 
-  /// What an error that is thrown says: nothing has happened, and the call may be performed again. Otherwise it is over, or
-  /// will be: `Status.ok` (with a wait: it is done), `.cancelled`, `.timeout` (what had not begun is cancelled), `.closed`
-  /// (dropped), `.callback` (done on this thread, but a host did not complete it).
+  /// What an error that is thrown says: nothing has happened, and the call may be performed again. Otherwise it is
+  /// over, or will be: `Status.ok` (with a wait: it is done), `.cancelled`, `.timeout` (what had not begun is
+  /// cancelled), `.closed` (dropped), `.callback` (done on this thread, but a host did not complete it).
   ///
-  /// On the loop's own thread a call that is waited for is made directly. The caller holds the loop, and a reference to the
-  /// call. modes: nil for the common ones and the call mode; not empty. timeout: of the wait, 0 for none.
+  /// On the loop's own thread a call that is waited for is made directly. The caller holds the loop, and a reference to
+  /// the call. modes: nil for the common ones and the call mode; not empty. timeout: of the wait, 0 for none.
   package func perform(on loop: Loop, modes: ModeNames?, wait: Wait, timeout: Int64) throws(Failure) -> Int32 {
     if wait == .none {
       try prepare(for: loop, modes: modes)
@@ -67,8 +67,8 @@ extension CarriedCall {
     return isComplete ? Status.ok : Status.callback
   }
 
-  /// The calling thread ends inside of the function: the call is over as one whose loop's thread does, and nobody returns to its
-  /// caller.
+  /// The calling thread ends inside of the function: the call is over as one whose loop's thread does, and nobody
+  /// returns to its caller.
   private static let abandonDirect: ObjectCall.Abandon = { memory in
     let call = memory.assumingMemoryBound(to: CarriedCall.self).pointee
     if call.isForked { return }
@@ -119,7 +119,8 @@ extension CarriedCall {
     }
   }
 
-  /// Runs the caller's loop in the call mode until the call is over, the deadline has passed, or everything was shut down.
+  /// Runs the caller's loop in the call mode until the call is over, the deadline has passed, or everything was shut
+  /// down.
   private func run(_ own: Loop, until: Int64) {
     let awaited = Awaited(
       UnsafeMutableRawPointer(address),

@@ -5,19 +5,20 @@ import CTreadleSystem
 import Synchronization
 import TreadleBase
 
-/// One call that is carried to a loop: queued among its jobs, performed once or never, and over exactly once. A thin handle.
-/// The memory is counted, since a waiter that gives up leaves a call behind that still runs, and it holds room for what the
-/// owner wants to carry. Performed once only: the next call is another one.
+/// One call that is carried to a loop: queued among its jobs, performed once or never, and over exactly once. A thin
+/// handle. The memory is counted, since a waiter that gives up leaves a call behind that still runs, and it holds room
+/// for what the owner wants to carry. Performed once only: the next call is another one.
 package struct CarriedCall {
-  /// Does it, on the thread of the loop. Gets the room, and the loop's handle. False when a host's callback did not complete:
-  /// the run ends.
+  /// Does it, on the thread of the loop. Gets the room, and the loop's handle. False when a host's callback did not
+  /// complete: the run ends.
   package typealias Body = @convention(c) (UnsafeMutableRawPointer, OpaquePointer?) -> Bool
-  /// It is over, said once with the phase, by whatever thread knows first, and before anybody who waits goes on. Not said of a
-  /// call that was refused, and not in the child of a fork.
+  /// It is over, said once with the phase, by whatever thread knows first, and before anybody who waits goes on. Not
+  /// said of a call that was refused, and not in the child of a fork.
   package typealias End = @convention(c) (UnsafeMutableRawPointer, UInt32) -> Void
   /// Nobody knows the room any more, nor the memory that it is in, which goes back to where the owner has it from.
   package typealias Free = @convention(c) (UnsafeMutableRawPointer, UnsafeMutableRawPointer) -> Void
-  /// The caller's thread has ended, in the wait's run or in the function that it called directly: `perform` never returns then.
+  /// The caller's thread has ended, in the wait's run or in the function that it called directly: `perform` never
+  /// returns then.
   package typealias Abandon = @convention(c) (UnsafeMutableRawPointer) -> Void
 
   /// `Job.Phase`, but for what nobody is told.
@@ -54,7 +55,8 @@ package struct CarriedCall {
     abandon: @escaping Abandon
   ) -> CarriedCall {
     let call = CarriedCall(memory)
-    call.address.initialize(to: CarriedCallState(tag: treadle_system_tag(), body: body, end: end, free: free, abandon: abandon))
+    call.address.initialize(
+      to: CarriedCallState(tag: treadle_system_tag(), body: body, end: end, free: free, abandon: abandon))
     return call
   }
 
@@ -106,8 +108,8 @@ package struct CarriedCall {
     state.loop = nil
   }
 
-  /// The queue gets a reference: the caller's, or one of its own. Throws, with nothing left of `prepare`, when the loop has
-  /// ended.
+  /// The queue gets a reference: the caller's, or one of its own. Throws, with nothing left of `prepare`, when the loop
+  /// has ended.
   func enqueue(on loop: Loop, handsOver: Bool = false) throws(Failure) {
     if !handsOver { retain() }
     if loop.enqueue(job) { return }
@@ -129,8 +131,8 @@ package struct CarriedCall {
 
   // MARK: The end of the queue
 
-  /// It is no queued call's turn: the caller performs it himself. Relaxed: no queue has it, and a thread that finds it running
-  /// looks at nothing else.
+  /// It is no queued call's turn: the caller performs it himself. Relaxed: no queue has it, and a thread that finds it
+  /// running looks at nothing else.
   func markRunning() { job.pointee.phase.store(Phase.running, ordering: .relaxed) }
 
   func run(on loop: OpaquePointer?) -> Bool {
@@ -153,7 +155,8 @@ package struct CarriedCall {
     // The function forked, and this is the child: whoever waits does so in the parent.
     if isForked { return treadle_system_forget(address) }
     job.pointee.modes.free()
-    // Relaxed: a thread that finds it over by the phase alone reads nothing else of it. The completion and the owner's lock order more.
+    // Relaxed: a thread that finds it over by the phase alone reads nothing else of it. The completion and the owner's
+    // lock order more.
     job.pointee.phase.store(phase, ordering: .relaxed)
     state.end(room, phase)
     state.edge.markOver()
@@ -168,7 +171,8 @@ package struct CarriedCall {
   func takeWaitingLoop() -> Loop? {
     // Written before it was queued, if ever: relaxed is enough to see that there is none.
     if state.waitingLoop.load(ordering: .relaxed) == nil { return nil }
-    // One of two threads gets it, and neither has written anything for the other. The loop is there as long as the reference.
+    // One of two threads gets it, and neither has written anything for the other. The loop is there as long as the
+    // reference.
     let loop = state.waitingLoop.exchange(nil, ordering: .relaxed)
     return loop.map { Loop(UnsafeMutableRawPointer($0)) }
   }
@@ -189,8 +193,8 @@ struct CarriedCallState: ~Copyable {
   let end: CarriedCall.End
   let free: CarriedCall.Free
   let abandon: CarriedCall.Abandon
-  /// The loop in whose queue it is, or was. Written before it is queued. Loops' memory stays, and a loop that came after it
-  /// does not know the call.
+  /// The loop in whose queue it is, or was. Written before it is queued. Loops' memory stays, and a loop that came
+  /// after it does not know the call.
   var loop: UnsafeMutablePointer<LoopState>?
   /// What the wait graph knows of the wait. Written before it is queued.
   var token = WaitToken()

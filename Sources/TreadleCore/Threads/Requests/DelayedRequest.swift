@@ -5,12 +5,12 @@ import CTreadleSystem
 import Synchronization
 package import TreadleBase
 
-/// A request that a one-shot timer performs later (PERF-12 to PERF-16). Touched by the loop's own thread alone, which makes,
-/// fires, cancels and at its end drops it.
+/// A request that a one-shot timer performs later (PERF-12 to PERF-16). Touched by the loop's own thread alone, which
+/// makes, fires, cancels and at its end drops it.
 ///
 /// The waiting requests of one target are a ring of the loop's, and so are those that one description may mean
-/// (`WorkItem.likeness`). One leaves both as it begins or is cancelled, before anything of a client's is called. Its memory is the
-/// info of its timer: whoever holds the timer keeps it.
+/// (`WorkItem.likeness`). One leaves both as it begins or is cancelled, before anything of a client's is called. Its
+/// memory is the info of its timer: whoever holds the timer keeps it.
 package struct DelayedRequest {
   typealias Pointer = UnsafeMutablePointer<DelayedRequest>
 
@@ -55,7 +55,8 @@ package struct DelayedRequest {
       throw error
     }
     let links = (
-      KeyedRings.Link(key: key(request.target)), KeyedRings.Link(key: request.likeness(isAsked: request.isComparable)))
+      KeyedRings.Link(key: key(request.target)), KeyedRings.Link(key: request.likeness(isAsked: request.isComparable))
+    )
     node.initialize(to: DelayedRequest(links: links, request: carrier, loop: loop, timer: timer))
     do throws(Failure) {
       if let modes {
@@ -83,8 +84,8 @@ package struct DelayedRequest {
     return Status.ok
   }
 
-  /// A release that is called as the thread ends has asked again: that is over, too (PERF-16). Where each release asks again,
-  /// the request that would go deeper than this is refused, and stays the caller's.
+  /// A release that is called as the thread ends has asked again: that is over, too (PERF-16). Where each release asks
+  /// again, the request that would go deeper than this is refused, and stays the caller's.
   private static func dropAtEnd(_ request: WorkItem, _ loop: Loop) -> Int32 {
     if loop.state.dropDepth >= mostDropsInDrops {
       request.forget()
@@ -99,7 +100,8 @@ package struct DelayedRequest {
 
   // MARK: Cancelling
 
-  /// Cancels the waiting requests of the calling thread for a target, in a few steps each. Those that a release makes are new.
+  /// Cancels the waiting requests of the calling thread for a target, in a few steps each. Those that a release makes
+  /// are new.
   @_optimize(size)
   /// The calling thread's loop; without one there is nothing to cancel.
   private static func existingLoop() throws(Failure) -> Loop? {
@@ -114,8 +116,8 @@ package struct DelayedRequest {
     return cancelled.release()
   }
 
-  /// Cancels those that are like the one given, in a few steps for each of them, and for each of the target's that has an
-  /// `equal`, which may do anything: cancel it, make others, and run the loop.
+  /// Cancels those that are like the one given, in a few steps for each of them, and for each of the target's that has
+  /// an `equal`, which may do anything: cancel it, make others, and run the loop.
   @_optimize(size)
   package static func cancel(_ like: WorkItem) throws(Failure) -> Int32 {
     guard let loop = try existingLoop() else { return Status.ignored }
@@ -178,7 +180,9 @@ package struct DelayedRequest {
   // MARK: The timer's callbacks
 
   /// Whether an item is none of the client's, but the timer of such a request.
-  package static func isTimer(_ item: Item) -> Bool { item.code == unsafeBitCast(fire, to: UnsafeMutableRawPointer.self) }
+  package static func isTimer(_ item: Item) -> Bool {
+    item.code == unsafeBitCast(fire, to: UnsafeMutableRawPointer.self)
+  }
 
   private static let fire: Loop.PlainItem = { _, info in
     guard let node = info?.assumingMemoryBound(to: DelayedRequest.self) else { return }

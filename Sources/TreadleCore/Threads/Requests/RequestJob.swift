@@ -4,7 +4,8 @@
 import CTreadleSystem
 package import TreadleBase
 
-/// A request in the queue of a loop. That of somebody who waits for the end lies on his stack, any other in memory of its own.
+/// A request in the queue of a loop. That of somebody who waits for the end lies on his stack, any other in memory of
+/// its own.
 struct RequestJob: ~Copyable {
   /// First: the loop's queue knows the request by it.
   var job: Job
@@ -16,7 +17,8 @@ struct RequestJob: ~Copyable {
 
   init(_ request: WorkItem, waiter: UnsafeMutablePointer<Waiter>? = nil, isForCallMode: Bool = false) {
     job = Job(
-      perform: RequestJob.performJob, finish: RequestJob.finishJob, handOut: RequestJob.handOutJob, isForCallMode: isForCallMode)
+      perform: RequestJob.performJob, finish: RequestJob.finishJob, handOut: RequestJob.handOutJob,
+      isForCallMode: isForCallMode)
     job.isAwaited = waiter != nil
     job.name = request.name
     job.isFetched = request.carried.indirect.isFetched
@@ -108,8 +110,8 @@ struct RequestJob: ~Copyable {
   }
 }
 
-/// A request that somebody will make later, with all that this needs, so that it cannot fail for want of memory then. Ends
-/// with `post` or `discard`.
+/// A request that somebody will make later, with all that this needs, so that it cannot fail for want of memory then.
+/// Ends with `post` or `discard`.
 package struct LaterRequest {
   private let node: RequestJob.Pointer
   private let loop: Loop

@@ -11,12 +11,14 @@ extension Loop {
     let place = ScopeWork.Place(
       UnsafeMutableRawPointer(node), in: UnsafeMutableRawPointer(address),
       takeOut: { loop, node in Loop(loop).takeOut(RequestJob.job(node.assumingMemoryBound(to: RequestJob.self))) },
-      endTaken: { node, _ in RequestJob.finish(node.assumingMemoryBound(to: RequestJob.self), RequestJob.Outcome.dropped) })
+      endTaken: { node, _ in
+        RequestJob.finish(node.assumingMemoryBound(to: RequestJob.self), RequestJob.Outcome.dropped)
+      })
     ScopeWork.setPlace(work, place)
   }
 
-  /// A carrier will be performed by a timer of this loop, which otherwise would wait for its date. The timer's request is its
-  /// thread's alone, which ends it there.
+  /// A carrier will be performed by a timer of this loop, which otherwise would wait for its date. The timer's request
+  /// is its thread's alone, which ends it there.
   func placeWork(_ work: ScopeWork.Pointer, _ timer: Item) {
     guard let carrier = UnsafeMutableRawPointer(bitPattern: timer.handle.bits),
       let queue = UnsafeMutableRawPointer(bitPattern: handle.bits)

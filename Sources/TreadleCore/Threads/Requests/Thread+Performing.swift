@@ -7,8 +7,8 @@ package import TreadleBase
 
 /// Performing a function on a loop's thread (PERF-1 to PERF-10).
 extension Loop {
-  /// What became of a request that was taken over: it was, whatever this returns. An error that is thrown means that it was
-  /// not. The caller holds the loop.
+  /// What became of a request that was taken over: it was, whatever this returns. An error that is thrown means that it
+  /// was not. The caller holds the loop.
   ///
   /// modes: nil for the common ones.
   package func perform(_ request: WorkItem, modes: ModeNames?, _ awaited: WorkItem.Awaited) throws(Failure) -> Int32 {
@@ -127,7 +127,9 @@ extension WorkItem {
       return Status.closed
     }
     var call = DirectRequest(request: self)
-    let isOpen = ObjectCall.recorded(0, holding: call, { $0.assumingMemoryBound(to: DirectRequest.self).pointee.finish() }) {
+    let isOpen = ObjectCall.recorded(
+      0, holding: call, { $0.assumingMemoryBound(to: DirectRequest.self).pointee.finish() }
+    ) {
       ClientCall.during(&call) { $0?.assumingMemoryBound(to: DirectRequest.self).pointee.call() }
     }
     if call.isForked { return Status.forked }
@@ -170,8 +172,8 @@ extension Thread {
     return try loop.perform(request, modes: modes, awaited)
   }
 
-  /// Performs a function on a new detached thread (PERF-17). Takes the request over on success only; the client's reference is
-  /// the caller's.
+  /// Performs a function on a new detached thread (PERF-17). Takes the request over on success only; the client's
+  /// reference is the caller's.
   package static func performInBackground(_ request: WorkItem) throws(Failure) -> Thread {
     try request.demandCall()
     guard let node = RequestJob.allocate(request) else { throw Failure.noMemory("request") }

@@ -5,7 +5,8 @@ import CTreadleSystem
 import Synchronization
 package import TreadleBase
 
-/// A word of a host's memory by which it makes an end known that threads wait for, as that of a future: a `Completion` there.
+/// A word of a host's memory by which it makes an end known that threads wait for, as that of a future: a `Completion`
+/// there.
 package struct HostWord {
   private let completion: UnsafeMutablePointer<Completion>
   /// A host that waits for longer does not look again soon.
@@ -23,8 +24,8 @@ package struct HostWord {
     completion.pointee.end()
   }
 
-  /// Until the end, which is to come from this loop. A failure: the timeout, or a signal, after which the host looks and waits
-  /// again; `Status.deadlock` if the loop's thread waits for the calling one.
+  /// Until the end, which is to come from this loop. A failure: the timeout, or a signal, after which the host looks
+  /// and waits again; `Status.deadlock` if the loop's thread waits for the calling one.
   package func wait(for loop: Loop, timeout: Int64) throws(Failure) {
     if completion.pointee.isOver { return }
     // What ends it may be queued for the call mode: the host knows.

@@ -7,8 +7,9 @@ package import TreadleBase
 /// Invalidating an item and waiting until its callbacks have ended.
 extension Item {
   /// The caller holds the item, by the client's handle, and gives that up before the wait: what is left of our own
-  /// references then are the callbacks that run, and calls of other threads that look at it. Nothing keeps the item during
-  /// the wait, not even a reference of ours that a client could return: its memory stays, and says which life is in it.
+  /// references then are the callbacks that run, and calls of other threads that look at it. Nothing keeps the item
+  /// during the wait, not even a reference of ours that a client could return: its memory stays, and says which life is
+  /// in it.
   package consuming func close(timeout: Int64, _ subject: StaticString) throws(Failure) {
     let generation = self.generation
     cell.reference.set(Reference.Mark.awaited)
@@ -35,8 +36,8 @@ extension Item {
     Loop.existing?.isInCallback(of: self) == true || ObjectCall.isHere(handle.bits) || isFiredOnThisThread
   }
 
-  /// Its scope is closed: it becomes invalid, and no client owns it any more. True if one of its callbacks is on the calling
-  /// thread's stack. The reference that holds it is dropped here.
+  /// Its scope is closed: it becomes invalid, and no client owns it any more. True if one of its callbacks is on the
+  /// calling thread's stack. The reference that holds it is dropped here.
   package consuming func endInScope() -> Bool {
     cell.reference.set(Reference.Mark.awaited)
     invalidateInScope()
@@ -47,7 +48,9 @@ extension Item {
 
   /// The client may end the thread: what follows is done all the same.
   private func invalidateInScope() {
-    ObjectCall.recorded(0, holding: self, { $0.assumingMemoryBound(to: Item.self).pointee.leaveClients() }) { invalidate() }
+    ObjectCall.recorded(0, holding: self, { $0.assumingMemoryBound(to: Item.self).pointee.leaveClients() }) {
+      invalidate()
+    }
   }
 
   private func leaveClients() {

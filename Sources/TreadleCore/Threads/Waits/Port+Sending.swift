@@ -7,8 +7,8 @@ package import TreadleBase
 
 /// Sending to a port, from any thread (PORT-4, MPORT-2).
 extension Item {
-  /// Has `make` make the message, unless it is clear that nobody will take it, and queues it. Waits for room, if there is none,
-  /// for as long as `timeout` says; not positive: not at all.
+  /// Has `make` make the message, unless it is clear that nobody will take it, and queues it. Waits for room, if there
+  /// is none, for as long as `timeout` says; not positive: not at all.
   @inline(__always)
   package static func send(
     to port: OpaquePointer?, timeout: Int64, _ make: () throws(Failure) -> Message
@@ -30,7 +30,9 @@ extension Item {
     }
   }
 
-  private static var noRoom: Failure { Failure(Status.timeout, "timeout_ns", "passed while there was no room in the port") }
+  private static var noRoom: Failure {
+    Failure(Status.timeout, "timeout_ns", "passed while there was no room in the port")
+  }
 
   @inline(never)
   private func sendLater(_ message: Message, _ handle: Handle, timeout: Int64) throws(Failure) {
@@ -62,7 +64,8 @@ extension Item {
       case RoomWaiter.Outcome.waits: break
       default: throw Item.closedPort
       }
-      // Behind the gate's update: a shutdown that is not seen finds the port, also a new one, and where the kernel has no barriers.
+      // Behind the gate's update: a shutdown that is not seen finds the port, also a new one, and where the kernel has
+      // no barriers.
       treadle_system_fence_after_exchange()
       if treadle_system_is_closed_now() {
         failure = Shutdown.failure
@@ -74,7 +77,9 @@ extension Item {
     }
     // Whoever gives it room, or ends the port, may have been quicker, and has said so under the gate.
     if whileWaiting(waiter, { unlink(waiter) }) { throw failure ?? Item.noRoom }
-    if waiter.pointee.word.load(ordering: .relaxed) & RoomWaiter.Outcome.all == RoomWaiter.Outcome.closed { throw Item.closedPort }
+    if waiter.pointee.word.load(ordering: .relaxed) & RoomWaiter.Outcome.all == RoomWaiter.Outcome.closed {
+      throw Item.closedPort
+    }
   }
 
   /// Sleeps once. Refused, if only one loop receives and its thread is the calling one, or waits for it.

@@ -4,8 +4,8 @@
 import CTreadleSystem
 package import TreadleBase
 
-/// The calls of clients that are on a thread's stack when it begins a wait. They stay there until the wait has ended, so other
-/// threads may look at them under the wait gate.
+/// The calls of clients that are on a thread's stack when it begins a wait. They stay there until the wait has ended,
+/// so other threads may look at them under the wait gate.
 package struct ThreadStack {
   package let threadID: Int32
   /// The thread's handle.
@@ -34,7 +34,9 @@ package struct ThreadStack {
     firedTimer = thread.pointee.fired_timer
   }
 
-  package static func at(_ memory: UnsafeRawPointer) -> ThreadStack { memory.assumingMemoryBound(to: ThreadStack.self).pointee }
+  package static func at(_ memory: UnsafeRawPointer) -> ThreadStack {
+    memory.assumingMemoryBound(to: ThreadStack.self).pointee
+  }
 
   /// Whether a callback of an item, or any call that belongs to an object with this handle, is on it.
   package func hasCall(of handle: UInt) -> Bool {
@@ -76,11 +78,14 @@ package struct RestTarget {
     self.word = word
     self.isOn = isOn
   }
-  package init(_ memory: UnsafeMutableRawPointer, isOn: @escaping IsOn) { self.init(word: UInt(bitPattern: memory), isOn: isOn) }
+  package init(_ memory: UnsafeMutableRawPointer, isOn: @escaping IsOn) {
+    self.init(word: UInt(bitPattern: memory), isOn: isOn)
+  }
   /// An item, or any other object.
   package init(handle: UInt) { self.init(word: handle) { handle, stack in ThreadStack.at(stack).hasCall(of: handle) } }
 
-  /// Waits as `Rest.wait`, while calls of it run on other threads. Refused where one of these waits for the calling thread.
+  /// Waits as `Rest.wait`, while calls of it run on other threads. Refused where one of these waits for the calling
+  /// thread.
   package func wait(_ seen: UInt32, until: Int64, ofScope: Bool = false) throws(Failure) {
     guard let caller = try? Thread.current() else { return Rest.wait(seen, until: until) }
     var target = self

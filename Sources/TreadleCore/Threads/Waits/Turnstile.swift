@@ -4,8 +4,8 @@
 import CTreadleSystem
 package import TreadleBase
 
-/// Where the caller of a queued call waits, not for its end, but for others to make room before it. Opened once, by whatever
-/// thread. All-zero bytes are a closed one.
+/// Where the caller of a queued call waits, not for its end, but for others to make room before it. Opened once, by
+/// whatever thread. All-zero bytes are a closed one.
 package struct Turnstile: ~Copyable {
   private let completion: Completion
   /// What the wait graph knows of the wait. Written before it begins, read by who finds that it has.
@@ -15,8 +15,8 @@ package struct Turnstile: ~Copyable {
 
   package typealias Pointer = UnsafeMutablePointer<Turnstile>
 
-  /// Waits until it is open; false when a time has passed before, or everything was shut down. Throws `Status.deadlock` when
-  /// the thread of the call's loop waits for the calling one, in a way that keeps it from this call.
+  /// Waits until it is open; false when a time has passed before, or everything was shut down. Throws `Status.deadlock`
+  /// when the thread of the call's loop waits for the calling one, in a way that keeps it from this call.
   package static func pass(_ turnstile: Pointer, of call: CarriedCall, until: Int64) throws(Failure) -> Bool {
     if turnstile.pointee.completion.isOver { return true }
     // A call that the loop has taken has had room by then, and one that was cancelled needs none.

@@ -23,14 +23,15 @@ struct WaitEdge: ~Copyable {
   var isAdmitted = false
   /// A host's, whose end is the wait's: others look at it before the waiter runs again. The wait keeps its memory.
   private var word: UnsafePointer<Completion>? = nil
-  /// A host's wait that ends soon and that the host repeats: code of a scope waits by it for what may end with the scope.
-  /// The end of the scope is not refused for it; the next wait of the waiter is, if nothing has ended.
+  /// A host's wait that ends soon and that the host repeats: code of a scope waits by it for what may end with the
+  /// scope. The end of the scope is not refused for it; the next wait of the waiter is, if nothing has ended.
   private(set) var isLook = false
   /// The waiter runs its loop in the call mode meanwhile.
   private(set) var runsLoop = false
-  /// The number of the other thread's last wait when it began with it, at least 1; 0 while it is queued, `WaitEdge.over`
-  /// when it is over. Atomic: the other thread writes it, who knows nothing else of the edge. Relaxed: it publishes nothing else.
-  /// The gate orders the lists, and the end of the wait releases, so the edge's memory outlives the last store.
+  /// The number of the other thread's last wait when it began with it, at least 1; 0 while it is queued,
+  /// `WaitEdge.over` when it is over. Atomic: the other thread writes it, who knows nothing else of the edge. Relaxed:
+  /// it publishes nothing else. The gate orders the lists, and the end of the wait releases, so the edge's memory
+  /// outlives the last store.
   private let begun = Atomic<UInt64>(0)
   /// The last walk that came here, and what else that has to look at.
   var walk: UInt64 = 0
@@ -42,8 +43,8 @@ struct WaitEdge: ~Copyable {
 
   /// The calling thread, which is to do it, begins. The edge's memory is there, because its waiter is.
   func markBegun() { begun.store(max(treadle_system_thread().pointee.last_wait, 1), ordering: .relaxed) }
-  /// It is over: said before the waiter can know, since it may be long until that runs again and nobody must take it for
-  /// waiting meanwhile. Its thread unlinks the edge when it runs.
+  /// It is over: said before the waiter can know, since it may be long until that runs again and nobody must take it
+  /// for waiting meanwhile. Its thread unlinks the edge when it runs.
   func markOver() { begun.store(WaitEdge.over, ordering: .relaxed) }
 
   var isOver: Bool { begun.load(ordering: .relaxed) == WaitEdge.over || word?.pointee.isOver == true }
@@ -74,8 +75,8 @@ struct WaitEdge: ~Copyable {
     return withUnsafePointer(to: &stack) { rest.isOn(rest.word, UnsafeRawPointer($0)) }
   }
 
-  /// Nil while the thread has no object: then it waits for nobody. Relaxed: a walk reads the object under the wait gate, which the
-  /// object's creation takes before its slot is stored (`WaitGraph.clearWaits`).
+  /// Nil while the thread has no object: then it waits for nobody. Relaxed: a walk reads the object under the wait
+  /// gate, which the object's creation takes before its slot is stored (`WaitGraph.clearWaits`).
   var target: Thread? {
     if thread != 0 { return Thread(slot: thread) }
     guard let loop else { return nil }

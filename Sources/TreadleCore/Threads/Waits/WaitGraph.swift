@@ -29,8 +29,8 @@ enum WaitGraph {
     treadle_system_wait_guard().assumingMemoryBound(to: State.self)
   }
 
-  /// Begins the wait that `edge` describes, of the calling thread, or refuses it. One that would end by itself counts like
-  /// any other, since until then nobody can go on. A poll stands in nobody's way: it gets no token.
+  /// Begins the wait that `edge` describes, of the calling thread, or refuses it. One that would end by itself counts
+  /// like any other, since until then nobody can go on. A poll stands in nobody's way: it gets no token.
   static func begin(
     _ edge: UnsafeMutablePointer<WaitEdge>, of caller: Thread, isPoll: Bool = false
   ) throws(Failure) -> WaitToken {
