@@ -59,7 +59,7 @@ int32_t treadle_system_native_mutex_create(void *mutex, bool is_recursive) {
     return -error;
 }
 
-/* Whoever destroys a locked mutex is told so by glibc alone; elsewhere it is gone. */
+/* glibc alone refuses to destroy a locked mutex. */
 static bool is_locked(pthread_mutex_t *mutex) {
     if (pthread_mutex_trylock(mutex) != 0) return true;
     pthread_mutex_unlock(mutex);

@@ -26,12 +26,12 @@ public func treadle_last_error(_ info: UnsafeMutablePointer<treadle_error_info>?
 
 @implementation @_cdecl("treadle_status_name")
 public func treadle_status_name(_ status: treadle_status) -> UnsafePointer<CChar>? {
-  text(StatusText(status).name)
+  StatusText(status).name.cText
 }
 
 @implementation @_cdecl("treadle_status_message")
 public func treadle_status_message(_ status: treadle_status) -> UnsafePointer<CChar>? {
-  text(StatusText(status).message)
+  StatusText(status).message.cText
 }
 
 @implementation @_cdecl("treadle_after_fork_child")

@@ -81,9 +81,8 @@ public func treadle_scope_copy_holders(
       }
       if PluginRegistry.isStopping(scope) {
         let stop: StaticString = "stop"
-        let label = UnsafeRawPointer(stop.utf8Start).assumingMemoryBound(to: CChar.self)
         let holder = ScopeHolder(kind: UInt32(TREADLE_HOLDER_CALL), threadID: 0, handle: 0)
-        room.store(copy(holder, label, heldFor: time), at: count)
+        room.store(copy(holder, stop.cText, heldFor: time), at: count)
         count &+= 1
       }
       PluginRegistry.forEachUser(of: scope) { handle, id in

@@ -2,6 +2,7 @@
 // Copyright the Treadle authors
 
 import CTreadle
+import TreadleBase
 
 @implementation @_cdecl("treadle_version")
 public func treadle_version() -> UInt32 {
@@ -12,9 +13,4 @@ public func treadle_version() -> UInt32 {
 private let versionText: StaticString = "1.0.0"
 
 @implementation @_cdecl("treadle_version_string")
-public func treadle_version_string() -> UnsafePointer<CChar>? { text(versionText) }
-
-/// A constant of ours as C text.
-func text(_ text: StaticString) -> UnsafePointer<CChar>? {
-  UnsafeRawPointer(text.utf8Start).assumingMemoryBound(to: CChar.self)
-}
+public func treadle_version_string() -> UnsafePointer<CChar>? { versionText.cText }

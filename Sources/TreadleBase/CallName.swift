@@ -72,6 +72,6 @@ package enum Labels {
       }
       if let text = UnsafePointer<CChar>(bitPattern: known), name.equals(text) { return text }
     }
-    return UnsafeRawPointer(others.utf8Start).assumingMemoryBound(to: CChar.self)
+    return others.cText
   }
 }

@@ -5,8 +5,8 @@ import CTreadleSystem
 import Synchronization
 
 /// Something whose end threads wait for: a request, a call that is carried to a loop, room in a queue, a thread that
-/// gets ready, a host's future. It ends once, with an outcome; what was written before is seen by whoever has seen the
-/// end. One word, a futex; all-zero bytes are one that is open. All that threads agree on is in this word, whose
+/// gets ready, a host's future. It ends once, with an outcome; a thread that has seen the end sees what was written
+/// before it. One word, a futex; all-zero bytes are one that is open. All that threads agree on is in this word, whose
 /// changes have one order: so its operations only have to release what was written before the end, and to acquire that.
 package struct Completion: ~Copyable {
   private static let open: UInt32 = 0
@@ -55,8 +55,8 @@ package struct Completion: ~Copyable {
     word.compareExchange(expected: Completion.open, desired: Completion.over, ordering: .releasing).exchanged
   }
 
-  /// Waits until it is over, or a time has passed; with a `spin`, which adapts to whoever is to end it, looks for the
-  /// end a little before it sleeps. `isRepeated`: false for one sleep at most, which a signal ends too.
+  /// Waits until it is over, or a time has passed; with a `spin`, which adapts to the thread that ends it, looks for
+  /// the end a little before it sleeps. `isRepeated`: false for one sleep at most, which a signal ends too.
   package borrowing func wait(_ spin: UnsafeMutablePointer<AdaptiveSpin>?, until: Int64, isRepeated: Bool = true) {
     if isOver { return }
     if let spin, spin.pointee.isElsewhere, spin.pointee.spin(limit: until, { isOver }) { return }

@@ -40,6 +40,10 @@ extension IndirectCallback {
     return invoke?(object, nil) == false
   }
 
+  /// Whether it is called by this very host.
+  @inline(__always)
+  package func isOf(_ host: UnsafeMutableRawPointer) -> Bool { object == host && direct == nil }
+
   /// For what a host is told of by a call, wherever it happens.
   package func demandCall() throws(Failure) {
     if isFetched { throw Failure(Status.notSupported, "host", "has no dispatch function, which this needs") }

@@ -11,10 +11,10 @@ package enum LastError {
     last.pointee.sequence &+= 1
     last.pointee.code = failure.status
     last.pointee.os_errno = failure.osError
-    last.pointee.subject = pointer(failure.subject)
-    last.pointee.text = pointer(failure.text)
+    last.pointee.subject = failure.subject.cText
+    last.pointee.text = failure.text.cText
     last.pointee.place = nil
-    last.pointee.function = pointer(function)
+    last.pointee.function = function.cText
     guard let detail = last.pointee.detail else { return }
     if detail.pointee.is_new == 0 { detail.pointee.text.0 = 0 }
     detail.pointee.is_new = 0
@@ -22,7 +22,7 @@ package enum LastError {
 
   /// Completes the failure that was just recorded.
   package static func add(_ place: StaticString, _ number: Int) {
-    treadle_system_failure().pointee.place = pointer(place)
+    treadle_system_failure().pointee.place = place.cText
     treadle_system_failure().pointee.number = Int64(number)
   }
 
@@ -110,9 +110,5 @@ package enum LastError {
       text.append(")")
     }
     text.dropPartOfCharacter()
-  }
-
-  private static func pointer(_ text: StaticString) -> UnsafePointer<CChar> {
-    UnsafeRawPointer(text.utf8Start).assumingMemoryBound(to: CChar.self)
   }
 }

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 
+extension StaticString {
+  /// A constant of ours as C text, which is there for ever.
+  @inline(__always)
+  package var cText: UnsafePointer<CChar> { UnsafeRawPointer(utf8Start).assumingMemoryBound(to: CChar.self) }
+}
+
 /// Text that ends with NUL, looked at byte by byte: the compiler's own strings need memory.
 package enum UTF8Text {
   /// Whether the text is UTF-8 as Unicode defines it: no overlong forms, no surrogates, nothing above U+10FFFF.

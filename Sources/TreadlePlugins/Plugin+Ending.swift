@@ -199,7 +199,7 @@ extension Plugin {
     } else {
       return nil
     }
-    return UnsafeRawPointer(text.utf8Start).assumingMemoryBound(to: CChar.self)
+    return text.cText
   }
 
   // MARK: Handing over

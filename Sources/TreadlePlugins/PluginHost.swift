@@ -29,8 +29,7 @@ package struct GivenHost {
   static func make(
     name: UnsafePointer<CChar>?, version: UnsafePointer<CChar>?, path: UnsafePointer<CChar>?
   ) throws(Failure) -> UnsafeMutablePointer<GivenHost> {
-    let none: StaticString = ""
-    let empty = UnsafeRawPointer(none.utf8Start).assumingMemoryBound(to: CChar.self)
+    let empty = ("" as StaticString).cText
     guard let memory = treadle_system_allocate(MemoryLayout<GivenHost>.size) else { throw Failure.noMemory("plugin") }
     let given = memory.bindMemory(to: GivenHost.self, capacity: 1)
     given.initialize(

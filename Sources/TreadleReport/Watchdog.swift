@@ -49,8 +49,7 @@ enum Watchdog {
   private static func run() -> UnsafeMutableRawPointer? {
     treadle_system_prepare_stacks()
     let name: StaticString = "treadle-watch"
-    _ = treadle_system_thread_set_name(
-      treadle_system_thread_self(), UnsafeRawPointer(name.utf8Start).assumingMemoryBound(to: CChar.self))
+    _ = treadle_system_thread_set_name(treadle_system_thread_self(), name.cText)
     let life = treadle_system_tag()
     while treadle_system_tag() == life {
       let next = look()

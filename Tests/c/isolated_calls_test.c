@@ -28,11 +28,8 @@ _Static_assert(SCMP_ALLOW == SCMP_ACT_ALLOW && SCMP_ERRNO(7) == SCMP_ACT_ERRNO(7
     } while (0)
 
 static treadle_plugin_config filtered(const char *name, const treadle_plugin_rights *rights) {
-    treadle_plugin_config config = config_of(path_of(name));
-    config.flags = TREADLE_PLUGIN_LOAD_ISOLATED;
-    config.log = keep_line;
+    treadle_plugin_config config = isolated_config(name);
     config.rights = rights;
-    lines[0] = 0;
     return config;
 }
 static treadle_plugin_rights usual(uint32_t flags, const char *const *calls) {

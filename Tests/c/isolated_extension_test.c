@@ -21,12 +21,9 @@ static const void *get_host_store(void *info, const char *id) {
     return (void)info, strcmp(id, HOST_STORE_ID) == 0 || strcmp(id, "example.number/1") == 0 ? &the_store : NULL;
 }
 static treadle_plugin_config store_config(const char *name) {
-    treadle_plugin_config config = config_of(path_of(name));
-    config.flags = TREADLE_PLUGIN_LOAD_ISOLATED;
-    config.log = keep_line;
+    treadle_plugin_config config = isolated_config(name);
     config.get_extension = get_host_store;
     config.extensions = host_descriptors;
-    lines[0] = 0;
     store_watcher = NULL;
     return config;
 }

@@ -15,14 +15,6 @@ static treadle_status store_do(const char *deed) { return (void)deed, TREADLE_OK
 static const treadle_extension_descriptor host_descriptor = STORE_DESCRIPTOR(HOST_STORE_ID), *const host_descriptors[] = {&host_descriptor, NULL};
 static const void *get_host_store(void *info, const char *id) { return (void)info, strcmp(id, HOST_STORE_ID) == 0 ? &the_store : NULL; }
 
-#define SANE(call) sane((call), #call)
-static treadle_status sane(treadle_status status, const char *call) {
-    treadle_error_info error = {.struct_size = sizeof error};
-    if (status >= 0) return status;
-    treadle_last_error(&error);
-    if (error.code != status || !error.message[0]) check_failed(__FILE__, __LINE__, "%s returned %d without a message", call, status);
-    return status;
-}
 static int32_t visit(void *info, const char *key, const void *bytes, size_t size) { return (void)key, (void)bytes, *(int32_t *)info + (int32_t)size; }
 
 static void use(void) {

@@ -19,14 +19,10 @@ static treadle_plugin_restart quick(uint32_t most) {
 }
 static treadle_status load_with(const char *what, const treadle_plugin_restart *restart, treadle_plugin *out) {
     const char *given[] = {"what", what, NULL};
-    treadle_plugin_config config = config_of(path_of("isolated"));
+    treadle_plugin_config config = isolated_config("isolated");
     config.settings = given;
-    config.flags = TREADLE_PLUGIN_LOAD_ISOLATED;
-    config.log = keep_line;
-    config.get_extension = NULL;
     config.ended = note_end;
     config.restart = restart;
-    lines[0] = 0;
     ended_calls = 0;
     return treadle_plugin_load(&config, out);
 }
@@ -35,11 +31,6 @@ static treadle_plugin start_with(const char *what, const treadle_plugin_restart 
     CHECK_INT(load_with(what, restart, &plugin), TREADLE_OK);
     CHECK_INT(treadle_plugin_start(plugin), TREADLE_OK);
     return plugin;
-}
-static void forget_lines(void) {
-    pthread_mutex_lock(&lines_lock);
-    lines[0] = 0;
-    pthread_mutex_unlock(&lines_lock);
 }
 /* Kills the process that has said its number, and forgets what was said. */
 static void kill_process(void) {
@@ -133,14 +124,11 @@ static void close_when_ended(void *info, treadle_plugin plugin, const treadle_pl
 TEST(a_plugin_that_is_closed_when_its_process_ends_is_not_started_again, "PLUG-11 SCOPE-4") {
     treadle_plugin_restart restart = quick(5);
     treadle_plugin plugin = NULL;
-    treadle_plugin_config config = config_of(path_of("isolated"));
+    treadle_plugin_config config = isolated_config("isolated");
     config.settings = (const char *const[]){"what", "start:pid", NULL};
-    config.flags = TREADLE_PLUGIN_LOAD_ISOLATED;
-    config.log = keep_line;
-    config.get_extension = NULL;
     config.ended = close_when_ended;
     config.restart = &restart;
-    lines[0] = 0, ended_calls = 0;
+    ended_calls = 0;
     CHECK_INT(treadle_plugin_load(&config, &plugin), TREADLE_OK);
     CHECK_INT(treadle_plugin_start(plugin), TREADLE_OK);
     kill_process();
@@ -205,11 +193,8 @@ TEST(a_plugin_that_fails_in_its_first_start_is_not_started_again, "PLUG-11") {
     CHECK(!has_line("has been started again"));
 }
 TEST(a_successor_gets_the_state_that_was_saved_last_of_a_process_that_was_lost, "PLUG-7 PLUG-11") {
+    treadle_plugin_config config = isolated_config("isolated");
     treadle_plugin successor, plugin = start_with("start:pid set:checkpoint", NULL);
-    treadle_plugin_config config = config_of(path_of("isolated"));
-    config.flags = TREADLE_PLUGIN_LOAD_ISOLATED;
-    config.log = keep_line;
-    config.get_extension = NULL;
     CHECK_INT(treadle_plugin_set(plugin, "kept", "the last"), TREADLE_OK);
     kill_process();
     while (ended_calls == 0) run_briefly();
@@ -222,12 +207,8 @@ TEST(extensions_reach_the_process_that_is_started_again, "PLUG-9 PLUG-11") {
     treadle_plugin_restart restart = quick(5);
     treadle_plugin plugin = NULL;
     const void *found = NULL;
-    treadle_plugin_config config = config_of(path_of("store"));
-    config.flags = TREADLE_PLUGIN_LOAD_ISOLATED;
-    config.log = keep_line;
-    config.get_extension = NULL;
+    treadle_plugin_config config = isolated_config("store");
     config.restart = &restart;
-    lines[0] = 0;
     CHECK_INT(treadle_plugin_load(&config, &plugin), TREADLE_OK);
     CHECK_INT(treadle_plugin_start(plugin), TREADLE_OK);
     CHECK_INT(treadle_plugin_get_extension(plugin, STORE_ID, &found), TREADLE_OK);
@@ -262,7 +243,7 @@ TEST(a_checkpoint_outside_of_its_time_is_refused, "PLUG-11") {
     config.settings = (const char *const[]){"what", "set:checkpoint", NULL};
     config.get_extension = NULL;
     config.log = keep_line;
-    lines[0] = 0;
+    forget_lines();
     CHECK_INT(treadle_plugin_load(&config, &plugin), TREADLE_OK);
     CHECK_INT(treadle_plugin_start(plugin), TREADLE_OK);
     CHECK_INT(treadle_plugin_set(plugin, "kept", "here"), TREADLE_OK);

@@ -35,14 +35,11 @@ static void remove_folder(void) {
 }
 static treadle_plugin_config confined(const treadle_plugin_limits *limits, const treadle_plugin_rights *rights, const char *spins) {
     static const char *settings[5] = {"folder", folder, "spin"};
-    treadle_plugin_config config = config_of(path_of("confined"));
+    treadle_plugin_config config = isolated_config("confined");
     settings[3] = spins;
     config.settings = settings;
-    config.flags = TREADLE_PLUGIN_LOAD_ISOLATED;
-    config.log = keep_line;
     config.limits = limits;
     config.rights = rights;
-    lines[0] = 0;
     return config;
 }
 /* Loads and starts it; whether it can be loaded with these rights. */

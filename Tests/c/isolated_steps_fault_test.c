@@ -36,14 +36,6 @@ __attribute__((constructor)) static void begin_program(void) {
 
 /* --- A host, which is a process of its own ---------------------------------------------------------------------- */
 
-#define SANE(call) sane((call), #call)
-static treadle_status sane(treadle_status status, const char *call) {
-    treadle_error_info error = {.struct_size = sizeof error};
-    if (status >= 0) return status;
-    treadle_last_error(&error);
-    if (error.code != status || !error.message[0]) check_failed(__FILE__, __LINE__, "%s returned %d without a message", call, status);
-    return status;
-}
 static int ended_calls, life_meant;
 static void note_end(void *info, treadle_plugin plugin, const treadle_plugin_ending *ending) {
     (void)info, (void)plugin;
@@ -61,16 +53,13 @@ static void await_restart(void) {
 static int be_host(void) {
     const char *settings[] = {"what", "set:checkpoint", NULL}, *number = getenv("TREADLE_TEST_STEP");
     treadle_plugin_restart restart = {.struct_size = sizeof restart, .most = 4, .within_ns = TREADLE_FOREVER};
-    treadle_plugin_config config = config_of(path_of("isolated"));
+    treadle_plugin_config config = isolated_config("isolated");
     treadle_plugin plugin = NULL;
     const void *found = NULL;
     char kept[16];
     life_meant = atoi(getenv("TREADLE_TEST_STEP_LIFE"));
     snprintf(kept, sizeof kept, "%s", number);
     config.settings = settings;
-    config.flags = TREADLE_PLUGIN_LOAD_ISOLATED;
-    config.log = keep_line;
-    config.get_extension = NULL;
     config.ended = note_end;
     config.restart = &restart;
     if (life_meant == 2) unsetenv("TREADLE_TEST_STEP");

@@ -24,11 +24,8 @@ static const struct deed {
 }, hang = {"hang", "SIGKILL"}, memory = {"memory", NULL};
 
 static treadle_plugin_config config_for(const char *const *settings) {
-    treadle_plugin_config config = config_of(path_of("isolated"));
+    treadle_plugin_config config = isolated_config("isolated");
     config.settings = settings;
-    config.flags = TREADLE_PLUGIN_LOAD_ISOLATED;
-    config.log = keep_line;
-    config.get_extension = NULL;
     return config;
 }
 static void demand_end(treadle_status status, const char *reason) {
@@ -80,9 +77,6 @@ static void live(struct life *life) {
     treadle_plugin plugin = NULL;
     treadle_plugin_config config = config_for(settings);
     snprintf(life->what, sizeof life->what, "%s:%s", names[life->step], life->deed.name);
-    pthread_mutex_lock(&lines_lock);
-    lines[0] = 0;
-    pthread_mutex_unlock(&lines_lock);
     if (life->step == RESTORE) return restore(life);
     if (life->step <= QUERY) setenv("TREADLE_TEST_EARLY", life->what, 1);
     treadle_status status = treadle_plugin_load(&config, &plugin);
@@ -166,7 +160,7 @@ TEST(a_close_ends_a_plugin_that_hangs_in_any_function, "PLUG-5 SCOPE-5") {
         struct life life = {.step = (enum step)step, .deed = hang, .judge = demand_end};
         char line[32];
         pthread_t thread;
-        lines[0] = 0;
+        forget_lines();
         if (step < TICK) {
             CHECK_INT(pthread_create(&thread, NULL, live_and_hang, &life), 0);
         } else {

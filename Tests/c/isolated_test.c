@@ -11,12 +11,8 @@
 
 static treadle_status load_isolated(const char *name, const char *what, treadle_plugin *out) {
     const char *given[] = {"what", what, NULL};
-    treadle_plugin_config config = config_of(path_of(name));
+    treadle_plugin_config config = isolated_config(name);
     config.settings = what ? given : NULL;
-    config.flags = TREADLE_PLUGIN_LOAD_ISOLATED;
-    config.log = keep_line;
-    config.get_extension = NULL;
-    lines[0] = 0;
     return treadle_plugin_load(&config, out);
 }
 static treadle_plugin isolate(const char *what) {

@@ -23,6 +23,20 @@ static bool has_line(const char *line) {
     pthread_mutex_unlock(&lines_lock);
     return found;
 }
+HELPER void forget_lines(void) {
+    pthread_mutex_lock(&lines_lock);
+    lines[0] = 0;
+    pthread_mutex_unlock(&lines_lock);
+}
+/* Of a plugin in a process of its own, which has no extensions of the host's; its lines are kept from here on. */
+HELPER treadle_plugin_config isolated_config(const char *name) {
+    treadle_plugin_config config = config_of(path_of(name));
+    config.flags = TREADLE_PLUGIN_LOAD_ISOLATED;
+    config.log = keep_line;
+    config.get_extension = NULL;
+    forget_lines();
+    return config;
+}
 HELPER void run_briefly(void) {
     treadle_loop_run(treadle_loop_current(), TREADLE_DEFAULT_MODE, MILLISECONDS(10), TREADLE_RUN_WHEN_EMPTY);
 }

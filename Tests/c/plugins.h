@@ -50,6 +50,15 @@ HELPER treadle_plugin_config config_of(const char *path) {
     return (treadle_plugin_config){.struct_size = sizeof(treadle_plugin_config), .path = path, .host_name = "a test", .host_version = "1",
                                    .get_extension = host_extension, .log = keep_log};
 }
+/* A call that succeeds, or fails with a message. */
+#define SANE(call) sane((call), #call)
+HELPER treadle_status sane(treadle_status status, const char *call) {
+    treadle_error_info error = {.struct_size = sizeof error};
+    if (status >= 0) return status;
+    treadle_last_error(&error);
+    if (error.code != status || !error.message[0]) check_failed(__FILE__, __LINE__, "%s returned %d without a message", call, status);
+    return status;
+}
 HELPER treadle_plugin load(const char *name) {
     treadle_plugin plugin = NULL;
     treadle_plugin_config config = config_of(path_of(name));

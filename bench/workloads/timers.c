@@ -98,6 +98,44 @@ static void timer_cancel(void) {
     tell("timer_cancel", (double)(cancelled - mixed + made - begun) / (double)count, "ns");
 }
 
+/* timer_cancel_2: the same by two threads at once, each with a loop of its own on a processor of its own, which makes and
+ * cancels its timers by the hundred: what threads cost each other that share nothing. */
+struct churn {
+    int processor;
+    pthread_barrier_t *both;
+    size_t rounds;
+    uint64_t took;
+};
+static void *make_and_cancel(void *info) {
+    enum { HUNDRED = 100 };
+    struct churn *churn = info;
+    bind_thread(churn->processor);
+    void *timers[HUNDRED], *loop = new_loop();
+    pthread_barrier_wait(churn->both);
+    uint64_t begun = clock_ns();
+    for (size_t round = 0; round < churn->rounds; round++) {
+        for (size_t i = 0; i < HUNDRED; i++) {
+            timers[i] = library.timer_make(loop, (10000 + i) * (uint64_t)MILLISECOND, TIMER_ONCE, &too_soon_callback, NULL);
+        }
+        for (size_t i = 0; i < HUNDRED; i++) library.timer_free(loop, timers[i]);
+    }
+    churn->took = (clock_ns() - begun) / HUNDRED;
+    library.loop_free(loop);
+    return NULL;
+}
+static void timer_cancel_2(void) {
+    size_t rounds = amount(2000);
+    pthread_barrier_t both;
+    struct churn churns[] = {{loop_processor, &both, rounds, 0}, {other_processor, &both, rounds, 0}};
+    pthread_t threads[2];
+    demand(pthread_barrier_init(&both, NULL, 2) == 0, "threads can begin together");
+    for (int i = 0; i < 2; i++) demand(pthread_create(&threads[i], NULL, make_and_cancel, &churns[i]) == 0, "a thread can be made");
+    for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
+    pthread_barrier_destroy(&both);
+    demand(fired_too_soon == 0, "a cancelled timer does not fire");
+    tell("timer_cancel_2", (double)(churns[0].took + churns[1].took) / 2 / (double)rounds, "ns");
+}
+
 /* timer_reset: one of 10,000 live timers is put off again, as a connection's time limit is with every byte. */
 static void timer_reset(void) {
     size_t count = at_most(10000), moves = amount(library.most_timers ? 20000 : 200000);
@@ -121,6 +159,7 @@ static void timer_reset(void) {
 const struct workload timer_workloads[] = {
     {"timer_fire", timer_fire, NEEDS_LOOP | NEEDS_TIMER},
     {"timer_cancel", timer_cancel, NEEDS_LOOP | NEEDS_TIMER},
+    {"timer_cancel_2", timer_cancel_2, NEEDS_LOOP | NEEDS_TIMER | NEEDS_TWO_PROCESSORS},
     {"timer_reset", timer_reset, NEEDS_LOOP | NEEDS_TIMER | NEEDS_MOVE},
     {"timer_cpu_1m", timer_fire_1m, NEEDS_LOOP | NEEDS_TIMER | NEEDS_MANY_TIMERS},
     {NULL, NULL, 0},

@@ -41,8 +41,8 @@ final class LoopLane: @unchecked Sendable {
     }
   }
 
-  /// One user less. The last one's lane is forgotten: it has no jobs, since whoever has to run them refers to their
-  /// executor.
+  /// One user less. The last one's lane is forgotten: it has no jobs, since a task whose
+  /// jobs wait holds their executor.
   func leave() {
     LoopLane.lanes.withLock { lanes in
       users &-= 1

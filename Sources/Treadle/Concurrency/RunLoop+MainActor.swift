@@ -7,8 +7,8 @@ import CTreadle
 @_silgen_name("dlsym")
 private func symbol(_ library: UnsafeMutableRawPointer?, _ name: UnsafePointer<CChar>) -> UnsafeMutableRawPointer?
 
-/// What libdispatch has for run loops of others. It is looked up, so that nothing needs the library but who asks for
-/// this.
+/// What libdispatch has for run loops of others. It is looked up by name: a program that does not ask for this does not
+/// need libdispatch.
 private final class MainQueue: @unchecked Sendable {
   private typealias Handle = @convention(c) () -> Int32
   private typealias Serve = @convention(c) (UnsafeMutableRawPointer?) -> Void

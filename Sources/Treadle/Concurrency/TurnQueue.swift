@@ -3,8 +3,8 @@
 
 import Synchronization
 
-/// A queue that every thread appends to, and that whoever has its turn takes from. There is one turn: the append that
-/// finds nobody has it gets it, and has it until `endTurn` finds the queue empty.
+/// A queue with many producers and one consumer at a time, the thread that has the turn. The append that finds the turn
+/// free gets it, and has it until `endTurn` finds the queue empty.
 ///
 /// Never locks: a stack of nodes that is taken as a whole, so that no node is seen again by a late comparison.
 struct TurnQueue<Element>: ~Copyable, @unchecked Sendable {
@@ -40,8 +40,8 @@ struct TurnQueue<Element>: ~Copyable, @unchecked Sendable {
     }
   }
 
-  /// Takes what is there now, in the order of appending; what `body` appends waits for the next time. Whoever has the
-  /// turn.
+  /// Takes what is there now, in the order of appending; what `body` appends waits for the next time. Called by
+  /// the thread that has the turn.
   func takeAll(_ body: (Element) -> Void) {
     var newest = TurnQueue.node(last.exchange(TurnQueue.taken, ordering: .acquiringAndReleasing))
     var oldest: UnsafeMutablePointer<Node>?

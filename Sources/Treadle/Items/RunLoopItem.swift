@@ -100,8 +100,8 @@ class ItemBody: @unchecked Sendable {
   /// The pointer to hand over, with a reference.
   final func pass() -> UnsafeMutableRawPointer { Unmanaged.passRetained(self).toOpaque() }
 
-  /// Calls `body` with what a callback got, its info and its item. Who keeps the item's object beyond the callback
-  /// keeps the item.
+  /// Calls `body` with what a callback got, its info and its item. A reference to the item's object that
+  /// outlives the callback keeps the item.
   @inline(__always)
   static func lend<Own: ItemBody, Item: RunLoopItem>(
     _ handle: OpaquePointer?, _ info: UnsafeMutableRawPointer?, to body: (Own, Item) throws -> Void

@@ -102,13 +102,20 @@ extension Loop {
     frame.pointee.callout.clear()
     switch callout.kind {
     case .source:
-      if isLeft, let item = callout.item { _ = try? Item.signal(item.handlePointer, wake: false) }
+      if isLeft {
+        frame.pointee.batch.keptCount &+= 1
+        if let item = callout.item { _ = try? Item.signal(item.handlePointer, wake: false) }
+      }
     case .timer:
+      if isLeft { frame.pointee.batch.keptCount &+= 1 }
       callout.item?.releaseAfterCall()
       callout.item?.settleFiring(isLeft ? .withdrawn : .due)
     case .observer:
-      if !isLeft { callout.item?.endObserving() }
-      if isLeft { callout.item?.setState(0, clear: Item.State.running | Item.State.spent) }
+      if isLeft {
+        callout.item?.setState(0, clear: Item.State.running | Item.State.spent)
+      } else {
+        callout.item?.endObserving()
+      }
     case .descriptor: _ = closeBatch(frame)
     case .message:
       callout.message?.drop()
@@ -120,7 +127,6 @@ extension Loop {
     // A timer that was about to be called; or a port.
     case .none: if callout.item?.isOf(.timer) == true { callout.item?.settleFiring(.withdrawn) }
     }
-    if isLeft && (callout.kind == .source || callout.kind == .timer) { frame.pointee.batch.keptCount &+= 1 }
     callout.item?.drop()
   }
 }
@@ -129,6 +135,6 @@ extension Item {
   /// Whether its main callback is this very host's.
   func isCalled(by host: UnsafeMutableRawPointer) -> Bool {
     guard hasTrait(Trait.indirect), let context else { return false }
-    return context.pointee.main.object == host && context.pointee.main.direct == nil
+    return context.pointee.main.isOf(host)
   }
 }

@@ -122,8 +122,7 @@ extension Loop {
   }
 
   private func probeBegin(_ callout: Callout) {
-    let kind = UnsafeRawPointer(Loop.category(Loop.eventKind(callout.kind)).utf8Start).assumingMemoryBound(
-      to: CChar.self)
+    let kind = Loop.category(Loop.eventKind(callout.kind)).cText
     let name = Loop.callName(callout)
     let (label, subject) = callout.item.map { ($0.label, $0.handle.bits) } ?? (name.label, name.code)
     treadle_system_probe_call_begins(handle.bits, kind, label ?? kind, subject)

@@ -107,7 +107,7 @@ enum IsolatedConfinement {
   ) throws(Failure) {
     let result = treadle_system_confine(&part)
     if result >= 0 { return }
-    let text = UnsafeRawPointer(name.utf8Start).assumingMemoryBound(to: CChar.self)
+    let text = name.cText
     LastError.detail(text)
     if rights & UInt32(TREADLE_RIGHTS_IF_POSSIBLE) == 0 {
       throw Failure(Status.notSupported, "rights", "cannot be limited by this kernel", osError: 0 &- result)

@@ -29,7 +29,7 @@ enum IsolatedFrame {
   }
   static let mostBytes = 64 << 20
   static let callMode: StaticString = "TreadlePluginCall"
-  static var mode: ModeName { ModeName(UnsafeRawPointer(callMode.utf8Start).assumingMemoryBound(to: CChar.self)) }
+  static var mode: ModeName { ModeName(callMode.cText) }
 }
 
 /// Writes a frame: numbers of eight bytes; bytes behind their count; a text as bytes with its NUL, none as no bytes.

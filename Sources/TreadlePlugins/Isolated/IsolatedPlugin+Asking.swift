@@ -24,10 +24,9 @@ extension IsolatedPlugin {
     _ id: Int32, _ frame: inout FrameWriter, _ question: StaticString, timeout: Int64 = Clock.forever,
     _ body: (inout FrameReader, UnsafeRawBufferPointer) throws(Failure) -> Void = { _, _ throws(Failure) in }
   ) throws(Failure) {
-    let question = UnsafeRawPointer(question.utf8Start).assumingMemoryBound(to: CChar.self)
     try withProcess { process throws(Failure) in
       guard let process else {
-        LastError.detail(question, state.pointee.description.known.id)
+        LastError.detail(question.cText, state.pointee.description.known.id)
         throw LinkPeer.lostFailure
       }
       try ask(process, id, &frame, question, timeout: timeout, body)
@@ -36,13 +35,12 @@ extension IsolatedPlugin {
 
   /// The same of a process that may not be the plugin's yet.
   func ask(
-    _ process: IsolatedProcess, _ id: Int32, _ frame: inout FrameWriter, _ question: UnsafePointer<CChar>,
-    timeout: Int64,
+    _ process: IsolatedProcess, _ id: Int32, _ frame: inout FrameWriter, _ question: StaticString, timeout: Int64,
     _ body: (inout FrameReader, UnsafeRawBufferPointer) throws(Failure) -> Void
   ) throws(Failure) {
     guard let link = state.pointee.link else { throw LinkPeer.lostFailure }
     try process.attending { () throws(Failure) in
-      try link.ask(process.peer, id, &frame, question, timeout: timeout, body)
+      try link.ask(process.peer, id, &frame, question.cText, timeout: timeout, body)
     }
   }
 

@@ -30,8 +30,7 @@ extension IsolatedPlugin {
 
   /// In another process: what the program knows of the plugin stays true.
   func askToLoad(_ process: IsolatedProcess, again timeout: Int64) throws(Failure) {
-    let question = UnsafeRawPointer(Question.load.utf8Start).assumingMemoryBound(to: CChar.self)
-    try ask(process, IsolatedFrame.load, &state.pointee.loading, question, timeout: timeout) {
+    try ask(process, IsolatedFrame.load, &state.pointee.loading, Question.load, timeout: timeout) {
       _, rest throws(Failure) in
       if state.pointee.description.isSame(as: rest) { return }
       LastError.detail(state.pointee.description.known.id)
@@ -132,7 +131,6 @@ extension IsolatedPlugin {
   }
 
   func askToStart(_ process: IsolatedProcess, timeout: Int64) throws(Failure) {
-    let question = UnsafeRawPointer(Question.start.utf8Start).assumingMemoryBound(to: CChar.self)
     var frame = FrameWriter()
     defer { frame.free() }
     frame.header()
@@ -142,7 +140,7 @@ extension IsolatedPlugin {
       frame.bytes(restored.baseAddress, restored.count)
     }
     try writeSettings(to: &frame)
-    try ask(process, IsolatedFrame.start, &frame, question, timeout: timeout) { _, _ throws(Failure) in }
+    try ask(process, IsolatedFrame.start, &frame, Question.start, timeout: timeout) { _, _ throws(Failure) in }
   }
 
   /// The settings as they are in the host, where they may have been changed since the load.

@@ -79,8 +79,7 @@ extension IsolatedPlugin {
   }
 
   static func pauseFailure(during question: UnsafePointer<CChar>, _ id: UnsafePointer<CChar>?) -> Failure {
-    let text: StaticString = "in the pause before its restart"
-    LastError.detail(question, id, UnsafeRawPointer(text.utf8Start).assumingMemoryBound(to: CChar.self))
+    LastError.detail(question, id, "in the pause before its restart")
     return Failure(Status.plugin, "plugin", "has no process")
   }
 
@@ -90,7 +89,7 @@ extension IsolatedPlugin {
     restartIfEnded()
   }
 
-  /// Whoever comes last, the end of the process or that of the plugin's start, begins the pause.
+  /// The end of the process and that of the plugin's start both call this: the later of them begins the pause.
   func restartIfEnded() {
     guard let link = state.pointee.link, let scope = state.pointee.scope, state.pointee.restart.plan != nil else {
       return
@@ -111,14 +110,12 @@ extension IsolatedPlugin {
         state.pointee.restart.isPending = true
         return pause
       }
-      if let pause { setTimer(min(Clock.after(pause, from: now), Clock.forever &- 1)) } else if isEnded { tellLast() }
+      if let pause {
+        setTimer(min(Clock.after(pause, from: now), Clock.forever &- 1))
+      } else if isEnded {
+        tell(0, "it is not started again: it has no restart left")
+      }
     }
-  }
-
-  private func tellLast() { say(0, "it is not started again: it has no restart left") }
-
-  private func say(_ level: UInt32, _ text: StaticString) {
-    tell(level, UnsafeRawPointer(text.utf8Start).assumingMemoryBound(to: CChar.self))
   }
 
   private func setTimer(_ date: Int64) {
@@ -158,7 +155,7 @@ extension IsolatedPlugin {
 
   private func giveUp() {
     state.pointee.link?.locking { state.pointee.restart.isPending = false }
-    say(0, "it is not started again: there is no memory, or its loop has ended")
+    tell(0, "it is not started again: there is no memory, or its loop has ended")
   }
 
   private func endTimer(_ handle: UInt) {
@@ -195,7 +192,7 @@ extension IsolatedPlugin {
     guard let scope = state.pointee.scope else { return }
     endTimer(takeTimer())
     try? scope.calling(isWatched: true) { () throws(Failure) in
-      if begin() { say(2, "its process has been started again") } else { fail() }
+      if begin() { tell(2, "its process has been started again") } else { fail() }
     }
   }
 

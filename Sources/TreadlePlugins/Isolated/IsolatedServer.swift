@@ -194,8 +194,7 @@ package struct IsolatedServer {
     frame.header()
     frame.bytes(saved.elements.baseAddress, saved.count)
     try link.withPeer { peer throws(Failure) in
-      let question = UnsafeRawPointer(question.utf8Start).assumingMemoryBound(to: CChar.self)
-      try link.ask(peer, IsolatedFrame.checkpoint, &frame, question)
+      try link.ask(peer, IsolatedFrame.checkpoint, &frame, question.cText)
     }
   }
 

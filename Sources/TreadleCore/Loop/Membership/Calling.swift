@@ -5,13 +5,13 @@ import CTreadleSystem
 import Synchronization
 import TreadleBase
 
-/// The one rule of life for all items: a mode holds a reference to each item in it, and whoever takes an item out drops
-/// that reference, unless the loop is calling the item; then it is left to the loop, which drops it when the call is
-/// over.
+/// The one rule of life for all items: a mode holds a reference to each item in it, and the thread that takes an item
+/// out drops that reference, unless the loop is calling the item; then it is left to the loop, which drops it when the
+/// call is over.
 ///
-/// Both are decided under the loop's lock: the owner begins a call where it finds that the item is a member, and who
-/// takes the item out looks whether it is called. Only the innermost run's call is known here. Before a run inside of
-/// it begins, the item gets a counted reference (`holdCalled`).
+/// Both are decided under the loop's lock: the owner begins a call where it finds that the item is a member, and the
+/// thread that takes the item out looks whether it is called. Only the innermost run's call is known here. Before a run
+/// inside of it begins, the item gets a counted reference (`holdCalled`).
 extension Loop {
   // MARK: The lock is held
 

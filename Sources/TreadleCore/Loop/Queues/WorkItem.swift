@@ -5,7 +5,7 @@ import CTreadleSystem
 package import TreadleBase
 
 /// A function of a client's that is called once, or never: a post (§9 of the rules) or a request (§17); its name says
-/// which. A value: who queues it keeps it in memory of his own (`BlockNode`, `RequestJob`, `DelayedRequest`), and calls
+/// which. A value: its queue keeps it in memory of its own (`BlockNode`, `RequestJob`, `DelayedRequest`), and calls
 /// `dispose` at its end. In place of one that belongs to a scope a carrier is queued, a work item too: so the scope can
 /// end what the carrier has, and leave the carrier where it is (`ScopeWork`).
 package struct WorkItem {
@@ -179,10 +179,7 @@ package struct WorkItem {
 
   /// Whether it is called by this very host.
   @inline(__always)
-  func isOf(_ host: UnsafeMutableRawPointer) -> Bool {
-    let call = carried.indirect
-    return call.object == host && call.direct == nil
-  }
+  func isOf(_ host: UnsafeMutableRawPointer) -> Bool { carried.indirect.isOf(host) }
 
   /// Whether its host is not called, but fetches it. Of a carrier that is empty nobody is told.
   @inline(__always)
