@@ -25,7 +25,7 @@ static char *known_id; /* the first load's: what is logged names it, and it is o
 /* --- What the process has ------------------------------------------------------------------------ */
 
 /* How many entries a directory of /proc has, without the descriptor that this takes itself: that is there each time. */
-static int count_entries(const char *name) {
+int count_entries(const char *name) {
     DIR *directory = opendir(name);
     int count = 0;
     while (directory && readdir(directory)) count++;
@@ -34,7 +34,7 @@ static int count_entries(const char *name) {
 }
 
 /* A thread that was joined may be listed for a moment still. */
-static bool comes_down_to(const char *name, int limit, int *out_count) {
+bool comes_down_to(const char *name, int limit, int *out_count) {
     int64_t left = 5000000000;
     while ((*out_count = count_entries(name)) > limit && left > 0) {
         struct span span;
@@ -46,7 +46,7 @@ static bool comes_down_to(const char *name, int limit, int *out_count) {
 }
 
 /* What is allocated and not given back, by anybody. */
-static int64_t heap_in_use(void) {
+int64_t heap_in_use(void) {
     malloc_trim(0);
     struct mallinfo2 heap = mallinfo2();
     return (int64_t)(heap.uordblks + heap.hblkhd);
@@ -326,6 +326,7 @@ int check_plugin(void) {
             check_unmapped(may_unmap);
             check_under_pressure();
             compare_libraries(before, path, LOADS);
+            if (!progress->has_failed) check_isolated(path);
         }
     }
     free_process(before);

@@ -53,6 +53,10 @@ extern size_t plugin_count;
 /* Loads what a path names: a file, or all *.so of a directory in the order of their names. False if one was refused. */
 bool load_path(const char *path);
 bool same_file(const char *one, const char *other);
+/* How one is loaded. */
+treadle_plugin_config config_of(const struct plugin *plugin);
+/* What one that is loaded is called. */
+void take_id(struct plugin *plugin);
 /* Loads one into a place of its own, which is not in the list. */
 bool load_one(const char *path, struct plugin *out_plugin);
 bool start_one(struct plugin *plugin);
@@ -99,6 +103,7 @@ void report_holders(FILE *to, treadle_plugin plugin);
 extern bool is_silent; /* what plugins print is dropped */
 extern treadle_loop main_loop;
 const void *extension_of_host(void *info, const char *id);
+extern const treadle_extension_descriptor *const host_descriptors[];
 
 /* --- crash.c: who crashed ------------------------------------------------------------------------- */
 
@@ -135,6 +140,14 @@ int64_t length_of(const struct span *span);
 /* --- check.c, pressure.c: the proof of a plugin's contract ---------------------------------------- */
 
 int check_plugin(void);
+/* How many entries a directory of /proc has. */
+int count_entries(const char *name);
+/* Whether it has at most so many, for a moment at least. */
+bool comes_down_to(const char *name, int limit, int *out_count);
+/* What is allocated and not given back, by anybody. */
+int64_t heap_in_use(void);
+/* isolated.c: the same of a plugin in a process of its own. */
+void check_isolated(const char *path);
 
 /* --- guard.c, points.c, process.c: the process of a check, what it says, what it is left with ------- */
 

@@ -39,6 +39,17 @@ const void *extension_of_host(void *info, const char *id) {
     return strcmp(id, TREADLE_HOST_EXTENSION) == 0 ? &extension : NULL;
 }
 
+/* By which plugins in processes of their own reach it. */
+static const treadle_extension_argument print_arguments[] = {{.pass = TREADLE_PASS_TEXT}};
+static const treadle_extension_function extension_functions[] = {
+    {.name = "treadle.host.print", .signature = "v*", .arguments = print_arguments, .argument_count = 1},
+    {.name = "treadle.host.finish", .signature = "vi", .argument_count = 1},
+};
+static const treadle_extension_descriptor extension_descriptor = {
+    .struct_size = sizeof extension_descriptor, .name = TREADLE_HOST_EXTENSION, .functions = extension_functions, .function_count = 2,
+    .flags = TREADLE_EXTENSION_HAS_SIZE};
+const treadle_extension_descriptor *const host_descriptors[] = {&extension_descriptor, NULL};
+
 /* --- Signals ------------------------------------------------------------------------------------- */
 
 /* They are taken by a thread of its own, so that one for the end is seen whatever the main loop is in. */

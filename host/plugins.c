@@ -14,16 +14,16 @@ size_t plugin_count;
 
 /* --- Loading ------------------------------------------------------------------------------------- */
 
-static treadle_plugin_config config_of(const struct plugin *plugin) {
+treadle_plugin_config config_of(const struct plugin *plugin) {
     return (treadle_plugin_config){
         .struct_size = sizeof(treadle_plugin_config), .path = plugin->path, .host_name = "treadle-host",
         .host_version = treadle_version_string(), .settings = plugin->settings, .get_extension = extension_of_host,
-        .log = log_of_plugin, .info = plugin->id,
+        .log = log_of_plugin, .info = plugin->id, .extensions = host_descriptors,
         .flags = (options.writable ? TREADLE_PLUGIN_LOAD_WRITABLE : 0u) | (options.isolates ? TREADLE_PLUGIN_LOAD_ISOLATED : 0u)};
 }
 
 /* What a plugin that is loaded is called, and where it is. */
-static void take_id(struct plugin *plugin) {
+void take_id(struct plugin *plugin) {
     treadle_plugin_info info = {.struct_size = sizeof info};
     if (treadle_plugin_get_info(plugin->handle, &info) != TREADLE_OK) return;
     snprintf(plugin->id, 64, "%s", info.description->id);

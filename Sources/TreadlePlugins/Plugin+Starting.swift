@@ -114,6 +114,7 @@ extension Plugin {
         if !(try startProvider(of: name, walk)) {
           throw failure(Status.notFound, "requires an extension that is not provided", name)
         }
+        if state.pointee.isolated != nil { try demandDescriptor(of: name) }
         next += 1
       }
     }
@@ -127,6 +128,12 @@ extension Plugin {
       }
       next += 1
     }
+  }
+
+  /// A process of its own cannot reach one without a descriptor. One that is not there after all is the plugin's
+  /// matter.
+  private func demandDescriptor(of name: UnsafePointer<CChar>) throws(Failure) {
+    if try lookUpListed(name) != nil { _ = try describe(name) }
   }
 
   /// False if nobody has it.
@@ -217,18 +224,26 @@ extension Plugin {
 
   /// For the plugin's own code: an extension of the host's, or of a plugin that has started, among those that it lists.
   func findListed(_ name: UnsafePointer<CChar>) -> UnsafeRawPointer? {
+    do throws(Failure) {
+      return try lookUpListed(name)
+    } catch {
+      LastError.record(error, in: "get_extension")
+      return nil
+    }
+  }
+
+  /// The same, which says why its provider does not give it.
+  func lookUpListed(_ name: UnsafePointer<CChar>) throws(Failure) -> UnsafeRawPointer? {
     let description = state.pointee.description
     guard Plugin.lists(description.required, name) || Plugin.lists(description.optional, name) else { return nil }
     if let found = hostExtension(name) { return found }
     guard let provider = provider(of: name) else { return nil }
     var found: UnsafeRawPointer?
-    do throws(Failure) {
-      try PluginRegistry.using(provider) { provider throws(Failure) in
-        if provider.phase != PluginState.Phase.started { return }
-        try use(provider)
-        found = try provider.findProvided(name)
-      }
-    } catch { LastError.record(error, in: "get_extension") }
+    try PluginRegistry.using(provider) { provider throws(Failure) in
+      if provider.phase != PluginState.Phase.started { return }
+      try use(provider)
+      found = try provider.findProvided(name)
+    }
     return found
   }
 

@@ -272,7 +272,7 @@ MEMBER(treadle_extension_descriptor, struct_size, 0);
 MEMBER(treadle_extension_descriptor, name, 8);
 MEMBER(treadle_extension_descriptor, functions, 16);
 MEMBER(treadle_extension_descriptor, function_count, 24);
-MEMBER(treadle_extension_descriptor, reserved, 28);
+MEMBER(treadle_extension_descriptor, flags, 28);
 SIZE(treadle_plugin_limits, 32);
 MEMBER(treadle_plugin_limits, struct_size, 0);
 MEMBER(treadle_plugin_limits, address_space, 8);

@@ -2,6 +2,7 @@
  * Copyright the Treadle authors
  *
  * isolated_extension_test.c: extensions between a host and plugins in processes of their own. */
+#include "../plugins/counter.h"
 #include "../plugins/store.h"
 #include "plugin_lines.h"
 
@@ -18,7 +19,7 @@ static treadle_status store_do(const char *deed) {
 }
 static const treadle_extension_descriptor host_descriptor = STORE_DESCRIPTOR(HOST_STORE_ID), *const host_descriptors[] = {&host_descriptor, NULL};
 static const void *get_host_store(void *info, const char *id) {
-    return (void)info, strcmp(id, HOST_STORE_ID) == 0 || strcmp(id, "example.number/1") == 0 ? &the_store : NULL;
+    return (void)info, strcmp(id, HOST_STORE_ID) == 0 || strcmp(id, SCRIPT) == 0 ? &the_store : NULL;
 }
 static treadle_plugin_config store_config(const char *name) {
     treadle_plugin_config config = isolated_config(name);
@@ -236,8 +237,65 @@ TEST(what_cannot_cross_the_process_is_refused_by_name, "PLUG-9") {
     /* The host has it, but no descriptor of it. */
     config = store_config("user");
     CHECK_INT(treadle_plugin_load(&config, &user), TREADLE_OK);
-    CHECK_INT(treadle_plugin_start(user), TREADLE_E_NOT_FOUND);
+    CHECK_ERROR(treadle_plugin_start(user), TREADLE_E_NOT_SUPPORTED, SCRIPT);
     unload(user);
+}
+/* The instance is the provider's own on its side, and on the other one a value that means it. */
+TEST(an_extension_may_begin_with_its_size_and_an_instance, "PLUG-9") {
+    for (uint32_t flags = 0; flags <= TREADLE_PLUGIN_LOAD_ISOLATED; flags += TREADLE_PLUGIN_LOAD_ISOLATED) {
+        const void *found = NULL;
+        treadle_plugin plugin = load_store("store", flags);
+        CHECK_INT(treadle_plugin_start(plugin), TREADLE_OK);
+        CHECK_INT(treadle_plugin_get_extension(plugin, COUNTER_ID, &found), TREADLE_OK);
+        const struct counter *counter = found;
+        CHECK(counter->struct_size >= offsetof(struct counter, later));
+        CHECK_INT(counter->add(counter->instance, 2), 2);
+        CHECK_INT(counter->add(counter->instance, 3), 5);
+        CHECK_INT(counter->reset(counter->instance), TREADLE_OK);
+        CHECK_INT(counter->add(counter->instance, 1), 1);
+        if (flags != 0) {
+            CHECK_ERROR(counter->reset(NULL), TREADLE_E_ARG, "instance");
+            CHECK_ERROR(counter->reset((char *)counter->instance + 8), TREADLE_E_ARG, "instance");
+            CHECK_INT(counter->add(&plugin, 1), 0);
+            CHECK_ERROR_SAYS("instance");
+            /* It is behind the size of the plugin's struct. */
+            CHECK_ERROR(counter->later(counter->instance), TREADLE_E_NOT_SUPPORTED, "counter.later");
+            CHECK_INT(counter->add(counter->instance, 1), 2);
+        }
+        unload(plugin);
+    }
+}
+/* The program's own are read when the plugin asks for one, and refused with a line in its log. */
+TEST(a_descriptor_that_contradicts_itself_is_refused, "PLUG-9") {
+    static const treadle_extension_argument instance[] = {{.pass = TREADLE_PASS_INSTANCE}}, unknown[] = {{.pass = 12}},
+        status[] = {{.pass = TREADLE_PASS_STATUS}};
+    static const struct {
+        treadle_extension_function function;
+        uint32_t flags;
+        const char *reason;
+    } wrong[] = {
+        {{"f", "i", NULL, 0, TREADLE_PASS_STATUS, 0, 0}, 4, "unknown flags"},
+        {{"f", "i^v", instance, 1, TREADLE_PASS_STATUS, 0, 0}, TREADLE_EXTENSION_HAS_SIZE, "has an instance"},
+        {{"f", "i^v", unknown, 1, TREADLE_PASS_STATUS, 0, 0}, 0, "unknown pass"},
+        {{"f", "ii", status, 1, TREADLE_PASS_STATUS, 0, 0}, 0, "unknown pass"},
+        {{"f", "ii", instance, 1, TREADLE_PASS_STATUS, 0, 0}, TREADLE_EXTENSION_HAS_INSTANCE, ""},
+    };
+    for (size_t i = 0; i < COUNT(wrong); i++) {
+        const treadle_extension_descriptor descriptor = {
+            .struct_size = sizeof descriptor, .name = HOST_STORE_ID, .functions = &wrong[i].function, .function_count = 1, .flags = wrong[i].flags};
+        const treadle_extension_descriptor *const descriptors[] = {&descriptor, NULL};
+        const struct store *store;
+        treadle_plugin plugin = NULL;
+        treadle_plugin_config config = store_config("store");
+        config.extensions = descriptors;
+        CHECK_INT(treadle_plugin_load(&config, &plugin), TREADLE_OK);
+        CHECK_INT(treadle_plugin_start(plugin), TREADLE_OK);
+        store = store_of(plugin, STORE_ID);
+        CHECK_INT(store->act("use"), TREADLE_E_NOT_FOUND);
+        await_line("1 ");
+        CHECK(has_line(wrong[i].reason));
+        unload(plugin);
+    }
 }
 
 /* The host has the extension, but a description that does not describe it. */

@@ -2,14 +2,15 @@
  * Copyright the Treadle authors
  *
  * isolated_restart_test.c: processes of isolated plugins that are started again when they have ended. */
+#include "../plugins/counter.h"
 #include "../plugins/store.h"
 #include "plugin_lines.h"
 
 #include <signal.h>
 #include <sys/wait.h>
 
-static int ended_calls;
 static treadle_status store_do(const char *deed) { return (void)deed, TREADLE_OK; }
+static int ended_calls;
 static void note_end(void *info, treadle_plugin plugin, const treadle_plugin_ending *ending) {
     CHECK(!info && treadle_is_valid(plugin) && ending->reason[0]);
     ended_calls++;
@@ -215,12 +216,16 @@ TEST(extensions_reach_the_process_that_is_started_again, "PLUG-9 PLUG-11") {
     const struct store *store = found;
     struct thing *thing = NULL;
     double weight = 0;
+    CHECK_INT(treadle_plugin_get_extension(plugin, COUNTER_ID, &found), TREADLE_OK);
+    const struct counter *counter = found;
+    CHECK_INT(counter->add(counter->instance, 2), 2);
     CHECK_INT(store->put("key", "value", 5), TREADLE_OK);
     CHECK_INT(store->open("key", &thing), TREADLE_OK);
     CHECK_INT(store->add(2, 3), 5);
     CHECK_INT(store->act("segv"), TREADLE_E_PLUGIN);
     await_line("has been started again");
     CHECK_INT(store->add(2, 4), 6);
+    CHECK_INT(counter->add(counter->instance, 3), 3);
     CHECK_ERROR(store->weigh(thing, &weight), TREADLE_E_ARG, "token");
     CHECK_INT(treadle_plugin_get_extension(plugin, STORE_ID, &found), TREADLE_OK);
     CHECK(found == store);

@@ -2,6 +2,7 @@
  * Copyright the Treadle authors
  *
  * store.c: provides the extension of store.h, and uses its host's: for tests of isolated plugins. store_user.c has other names. */
+#include "counter.h"
 #include "store.h"
 
 #include <pthread.h>
@@ -12,6 +13,7 @@
 #define STORE_PLUGIN "org.example.store"
 #define STORE_PROVIDED STORE_ID
 #define STORE_USED HOST_STORE_ID
+#define COUNTER_PROVIDED COUNTER_ID,
 #endif
 
 static const treadle_plugin_host *host;
@@ -87,13 +89,24 @@ static treadle_status init(const treadle_plugin_host *given, void **out_instance
     return TREADLE_OK;
 }
 static void deinit(void *instance) { (void)instance; }
-static const void *get_extension(void *instance, const char *id) { return (void)instance, strcmp(id, STORE_PROVIDED) == 0 ? &the_store : (const void *)use; }
 
-static const char *const provided[] = {STORE_PROVIDED, "example.undescribed/1", NULL}, *const optional[] = {STORE_USED, NULL};
+static int32_t counted;
+static int32_t add(void *instance, int32_t by) { return *(int32_t *)instance += by; }
+static treadle_status reset(void *instance) { return *(int32_t *)instance = 0, TREADLE_OK; }
+static treadle_status later(void *instance) { return (void)instance, TREADLE_E_STATE; }
+static const void *get_extension(void *instance, const char *id) {
+    static const struct counter counter = {offsetof(struct counter, later), &counted, add, reset, later};
+    (void)instance;
+    if (strcmp(id, COUNTER_ID) == 0) return &counter;
+    return strcmp(id, STORE_PROVIDED) == 0 ? &the_store : (const void *)use;
+}
+
+static const char *const provided[] = {STORE_PROVIDED, "example.undescribed/1", COUNTER_PROVIDED NULL}, *const optional[] = {STORE_USED, NULL};
 static const treadle_plugin_description description = {
     TREADLE_PLUGIN_COMMON, .id = STORE_PLUGIN, .name = "store", .version = "1", .provided = provided, .optional = optional,
     .init = init, .deinit = deinit, .get_extension = get_extension,
 };
 TREADLE_PLUGIN_EXPORT(description)
 static const treadle_extension_descriptor descriptor = STORE_DESCRIPTOR(STORE_PROVIDED);
-TREADLE_PLUGIN_EXPORT_EXTENSIONS(&descriptor)
+static const treadle_extension_descriptor counter_descriptor = COUNTER_DESCRIPTOR;
+TREADLE_PLUGIN_EXPORT_EXTENSIONS(&descriptor, &counter_descriptor)

@@ -5,4 +5,5 @@
 #define STORE_PLUGIN "org.example.store-user"
 #define STORE_PROVIDED "example.user-store/1"
 #define STORE_USED STORE_ID
+#define COUNTER_PROVIDED
 #include "store.c"

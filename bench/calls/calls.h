@@ -22,7 +22,7 @@ struct workload {
     bool needs_two_processors;
 };
 extern const struct workload function_workloads[], loop_workloads[], hop_workloads[], scope_workloads[], message_workloads[],
-    request_workloads[], embedding_workloads[], visit_workloads[];
+    request_workloads[], embedding_workloads[], visit_workloads[], isolated_workloads[];
 
 /* A quick run does a small part of the work: it checks the counts, and its figures mean nothing. */
 extern bool is_quick;
@@ -45,6 +45,9 @@ void tell_part(const char *workload, const char *suffix, double value, const cha
 /* The two processors that a workload may use; the same where only one is allowed. */
 extern int first_processor, second_processor;
 void bind_thread(int processor);
+
+/* The plugin that is measured: its file is beside the program. */
+const char *path_of_plugin(void);
 
 /* The function that most workloads call: five arguments of four kinds, and a result. */
 #define FIVE_SIGNATURE "q^vqdi^v"

@@ -20,7 +20,7 @@
 static const char *const way_names[WAYS] = {"treadle", "libffi", "direct", "plain", "byhand"};
 static const char *const way_roles[WAYS] = {"own", "peer", "floor", "floor", "floor"};
 static const struct workload *const all[] = {function_workloads, loop_workloads, hop_workloads, scope_workloads, message_workloads,
-                                            request_workloads, embedding_workloads, visit_workloads};
+                                            request_workloads, embedding_workloads, visit_workloads, isolated_workloads};
 enum { LISTS = sizeof all / sizeof *all };
 
 bool is_lived_in;

@@ -107,7 +107,7 @@ static void scope_memory(const char *name, enum way way) {
 
 /* --- Plugins ----------------------------------------------------------------------------------------- */
 
-static const char *path_of_plugin(void) {
+const char *path_of_plugin(void) {
     static char path[PATH_MAX + 32];
     ssize_t length = readlink("/proc/self/exe", path, PATH_MAX);
     demand(length > 0, "the system tells the program's path");

@@ -101,6 +101,23 @@ static inline void listeners_begin(struct listeners *list) {
     pthread_cond_init(&list->has_returned, NULL);
 }
 
+/* What a plugin exports of it, for hosts that run the plugin in a process of its own:
+ *     static const treadle_extension_descriptor descriptor = LISTENERS_DESCRIPTOR(EXAMPLE_WATCHER);
+ *     TREADLE_PLUGIN_EXPORT_EXTENSIONS(&descriptor) */
+static const treadle_extension_argument listener_arguments[] = {{.pass = TREADLE_PASS_INFO}, {.pass = TREADLE_PASS_TEXT}};
+static const treadle_extension_function listener_function = {
+    .name = "listener", .signature = "v^v*", .arguments = listener_arguments, .argument_count = 2};
+static const treadle_extension_argument listeners_arguments[] = {
+    {.pass = TREADLE_PASS_INSTANCE},
+    {.pass = TREADLE_PASS_KEPT_CALLBACK, .other = 1 + 2, .callback = &listener_function},
+    {.pass = TREADLE_PASS_INFO}};
+static const treadle_extension_function listeners_functions[] = {
+    {.name = "add_listener", .signature = "i^v^?^v", .arguments = listeners_arguments, .argument_count = 3, .result = TREADLE_PASS_STATUS},
+    {.name = "remove_listener", .signature = "i^v^?^v", .arguments = listeners_arguments, .argument_count = 3, .result = TREADLE_PASS_STATUS}};
+#define LISTENERS_DESCRIPTOR(id)                                                                                                   \
+    {.struct_size = sizeof(treadle_extension_descriptor), .name = id, .functions = listeners_functions, .function_count = 2, \
+     .flags = TREADLE_EXTENSION_HAS_SIZE | TREADLE_EXTENSION_HAS_INSTANCE}
+
 /* Nobody tells, adds or removes any more. */
 static inline void listeners_end(struct listeners *list) {
     for (struct listener *listener = list->first; listener; listener = listener->next) listener->fn = NULL;

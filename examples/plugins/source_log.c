@@ -140,3 +140,5 @@ static const treadle_plugin_description description = {
     .set = set,
 };
 TREADLE_PLUGIN_EXPORT(description)
+static const treadle_extension_descriptor descriptor = LISTENERS_DESCRIPTOR(EXAMPLE_ALL_LINES);
+TREADLE_PLUGIN_EXPORT_EXTENSIONS(&descriptor)

@@ -37,3 +37,14 @@ static const treadle_plugin_description description = {
     .get_extension = get_extension,
 };
 TREADLE_PLUGIN_EXPORT(description)
+
+/* For hosts that run the plugin in a process of its own. */
+static const treadle_extension_argument arguments[] = {{.pass = TREADLE_PASS_INSTANCE}, {.pass = TREADLE_PASS_TEXT}};
+static const treadle_extension_function functions[] = {
+    {.name = "words.add", .signature = "v^v*", .arguments = arguments, .argument_count = 2},
+    {.name = "words.count", .signature = "Q^v*", .arguments = arguments, .argument_count = 2},
+};
+static const treadle_extension_descriptor descriptor = {
+    .struct_size = sizeof descriptor, .name = EXAMPLE_WORDS, .functions = functions, .function_count = 2,
+    .flags = TREADLE_EXTENSION_HAS_SIZE | TREADLE_EXTENSION_HAS_INSTANCE};
+TREADLE_PLUGIN_EXPORT_EXTENSIONS(&descriptor)

@@ -120,7 +120,9 @@ enum {
     TREADLE_PASS_INFO = 7,      /* the info of a callback: the callback gets it back, and the other side does not read it */
     TREADLE_PASS_TOKEN = 8,     /* a pointer that the other side only passes back, where it becomes the same pointer; may be NULL */
     TREADLE_PASS_OUT_TOKEN = 9, /* a pointer to a place where the callee stores a token */
-    TREADLE_PASS_STATUS = 10    /* only as a result, an int: a treadle_status, also of a call that has failed */
+    TREADLE_PASS_STATUS = 10,   /* only as a result, an int: a treadle_status, also of a call that has failed */
+    TREADLE_PASS_INSTANCE = 11  /* the struct's instance (TREADLE_EXTENSION_HAS_INSTANCE); the callee gets its own, and another one is
+                                 * refused */
 };
 
 /** An argument of an extension's function. Since 1.0. */
@@ -131,6 +133,13 @@ typedef struct treadle_extension_argument {
     size_t size;    /* of elements: the size of one; with a constant number, of all of them. Otherwise 0 */
     const void *callback; /* of a callback: its type, a treadle_extension_function. Otherwise NULL */
 } treadle_extension_argument;
+
+/** Flags of an extension: what its struct begins with. Unknown ones are refused. Since 1.0. */
+enum {
+    TREADLE_EXTENSION_HAS_SIZE = 1,    /* with its size, a size_t: functions that are behind it are not there */
+    TREADLE_EXTENSION_HAS_INSTANCE = 2 /* with a void *, behind the size if there is one: what its functions are passed as
+                                        * TREADLE_PASS_INSTANCE. On the other side it is no address */
+};
 
 /** Flags of an extension's function. Unknown ones are refused. Since 1.0. */
 enum {
@@ -149,12 +158,13 @@ typedef struct treadle_extension_function {
     uint32_t reserved; /* 0 */
 } treadle_extension_function;
 
-/** Describes an extension, a struct of function pointers, so that it can be called from another process (PLUG-9). A plugin exports
+/** Describes an extension, a struct of function pointers, perhaps behind its size and an instance, so that it can be called from another process (PLUG-9). A plugin exports
  *  descriptors of those that it provides by TREADLE_PLUGIN_EXPORT_EXTENSIONS; a program has them in treadle_plugin_config. The
  *  other side gets a struct of closures. A call of an isolated plugin's runs on its process's main thread; one of the program's on
  *  treadle_plugin_config.loop; one that is made inside of another call on the thread that waits for that. The caller's loop runs in the mode
  *  TreadlePluginCall meanwhile. A call that fails returns its status (TREADLE_PASS_STATUS), or zeros, and sets the last error:
- *  TREADLE_E_PLUGIN if the process has ended; TREADLE_E_ARG for a token that was not given out, or a value outside of its type;
+ *  TREADLE_E_PLUGIN if the process has ended; TREADLE_E_ARG for a token that was not given out, another instance, or a value outside
+ *  of its type;
  *  TREADLE_E_RANGE for a negative or too large number of elements; TREADLE_E_NOT_SUPPORTED for a member that is NULL; TREADLE_E_CLOSED after
  *  the plugin's end. Constant as long as the plugin is loaded. Since 1.0. */
 typedef struct treadle_extension_descriptor {
@@ -162,7 +172,7 @@ typedef struct treadle_extension_descriptor {
     const char *name;   /* the extension's: org.example.store/1 */
     const treadle_extension_function *functions; /* in the order of the struct's members */
     uint32_t function_count; /* 1 to 256 */
-    uint32_t reserved;       /* 0 */
+    uint32_t flags;          /* TREADLE_EXTENSION_HAS_... */
 } treadle_extension_descriptor;
 
 /** The one function that a plugin exports, as treadle_plugin_query: pure, on any thread. host_abi is TREADLE_PLUGIN_ABI of
@@ -312,7 +322,8 @@ TREADLE_API TREADLE_HOST_ONLY treadle_status treadle_plugin_serve(int32_t servin
 /** Initialises and starts a plugin. Before it, the providers of its required extensions, and loaded providers of its optional
  *  ones, are started. Plugins that have started are not changed: TREADLE_IGNORED if the plugin itself has. Its functions are
  *  called on the calling thread, inside of the plugin's scope.
- *  [any] Errors: TREADLE_E_NOT_FOUND for a required extension that neither the host nor a plugin that is loaded has, before
+ *  [any] Errors: TREADLE_E_NOT_FOUND for a required extension that neither the host nor a plugin that is loaded has, and of an
+ *  isolated plugin TREADLE_E_NOT_SUPPORTED for one without a descriptor, before
  *  any of its code runs; TREADLE_E_DEADLOCK for plugins that require each other in a circle; TREADLE_E_PLUGIN for an init or
  *  start that fails, after which the plugin is closed, or an extension that its provider does not return; TREADLE_E_STATE while
  *  another thread starts it, or while its predecessor ends; TREADLE_E_CLOSED if it is closed. The

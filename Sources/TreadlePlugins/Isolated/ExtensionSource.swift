@@ -75,7 +75,7 @@ extension Plugin {
   static func undescribed(_ name: UnsafePointer<CChar>) -> Failure {
     LastError.detail(name)
     return Failure(
-      Status.notSupported, "extension", "has no descriptor, without which it cannot be called from another process")
+      Status.notSupported, "extension", "has no descriptor, which calls of another process need")
   }
 }
 

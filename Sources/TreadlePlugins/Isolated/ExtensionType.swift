@@ -17,12 +17,11 @@ enum ExtensionBytes {
     throws(Failure)
   {
     let known = try ClientStruct.copy(descriptor, "extensions")
-    guard known.name != nil, let functions = known.functions, known.reserved == 0,
-      known.function_count <= UInt32(mostFunctions)
-    else {
+    guard known.name != nil, let functions = known.functions, known.function_count <= UInt32(mostFunctions) else {
       throw Failure(Status.argument, "extensions", "have a descriptor without a name or functions, or with too many")
     }
     frame.text(known.name)
+    frame.number(UInt64(known.flags))
     frame.number(UInt64(known.function_count))
     for index in 0..<Int(known.function_count) { try write(functions[index], 0, to: &frame) }
   }
@@ -71,8 +70,10 @@ struct ExtensionArgument: BitwiseCopyable {
   }
   var isCallback: Bool { ExtensionArgument.isCallback(pass) }
   /// It travels as a number, which both sides translate.
-  var isWord: Bool { isCallback || pass == UInt32(TREADLE_PASS_INFO) || isToken }
+  var isWord: Bool { isCallback || pass == UInt32(TREADLE_PASS_INFO) || isToken || isInstance }
   var isToken: Bool { pass == UInt32(TREADLE_PASS_TOKEN) }
+  /// Each side has its own: nothing of it travels.
+  var isInstance: Bool { pass == UInt32(TREADLE_PASS_INSTANCE) }
   var isOutToken: Bool { pass == UInt32(TREADLE_PASS_OUT_TOKEN) }
   var hasElements: Bool { pass >= UInt32(TREADLE_PASS_IN) && pass <= UInt32(TREADLE_PASS_IN_OUT) }
   var isText: Bool { pass == UInt32(TREADLE_PASS_TEXT) }
@@ -117,12 +118,42 @@ struct ExtensionFunction {
   }
 }
 
+/// What the struct of an extension begins with, before its functions.
+struct ExtensionHead: BitwiseCopyable {
+  static let known = UInt64(TREADLE_EXTENSION_HAS_SIZE | TREADLE_EXTENSION_HAS_INSTANCE)
+  private static let word = MemoryLayout<UInt>.size
+
+  var flags: UInt64 = 0
+
+  var hasSize: Bool { flags & UInt64(TREADLE_EXTENSION_HAS_SIZE) != 0 }
+  var hasInstance: Bool { flags & UInt64(TREADLE_EXTENSION_HAS_INSTANCE) != 0 }
+  var size: Int { (hasSize ? ExtensionHead.word : 0) &+ (hasInstance ? ExtensionHead.word : 0) }
+  func offset(of function: Int) -> Int { size &+ function &* ExtensionHead.word }
+
+  /// Of a struct of this process's; 0 for none.
+  func instance(of start: UnsafeRawPointer) -> UInt {
+    hasInstance ? start.load(fromByteOffset: hasSize ? ExtensionHead.word : 0, as: UInt.self) : 0
+  }
+  /// How many of the functions that are described a struct has.
+  func count(of start: UnsafeRawPointer, most: Int) -> Int {
+    if !hasSize { return most }
+    let size = start.load(as: UInt.self)
+    return size <= UInt(self.size) ? 0 : min(most, Int(min(size &- UInt(self.size), 1 << 30)) / ExtensionHead.word)
+  }
+  func write(to start: UnsafeMutableRawPointer, count: Int, instance: UInt) {
+    if hasSize { start.storeBytes(of: UInt(offset(of: count)), as: UInt.self) }
+    if hasInstance { start.storeBytes(of: instance, toByteOffset: hasSize ? ExtensionHead.word : 0, as: UInt.self) }
+  }
+}
+
 /// An extension as both sides know it.
 struct ExtensionType {
   typealias Pointer = UnsafeMutablePointer<ExtensionType>
 
   private var bytes = Buffer<UInt8>()
   private(set) var name: UnsafePointer<CChar>?
+  /// What its struct begins with.
+  private(set) var head = ExtensionHead()
   private(set) var functions = Buffer<ExtensionFunction.Pointer>()
 
   /// Reads a descriptor's bytes, which it copies: they may be another process's.
@@ -159,10 +190,13 @@ struct ExtensionType {
     if !isCopied { throw Failure.noMemory("extension") }
     var frame = FrameReader(bytes.elements.baseAddress, bytes.count)
     name = frame.text()
+    let flags = frame.number()
+    if flags & ~ExtensionHead.known != 0 { throw ExtensionType.refusal("has unknown flags", name) }
+    head = ExtensionHead(flags: flags)
     let count = frame.count(atMost: ExtensionBytes.mostFunctions)
     if name == nil || count == 0 || frame.isBroken { throw ExtensionType.refusal("has no name or no functions") }
     if !functions.reserve(count) { throw Failure.noMemory("extension") }
-    for _ in 0..<count { _ = functions.appendInRoom(try ExtensionType.readFunction(&frame, 0)) }
+    for _ in 0..<count { _ = functions.appendInRoom(try ExtensionType.readFunction(&frame, 0, head)) }
   }
 
   private static func refusal(_ text: StaticString, _ function: UnsafePointer<CChar>? = nil) -> Failure {
@@ -170,9 +204,9 @@ struct ExtensionType {
     return Failure(Status.argument, "extension", text)
   }
 
-  private static func readFunction(_ frame: inout FrameReader, _ depth: Int) throws(Failure)
-    -> ExtensionFunction.Pointer
-  {
+  private static func readFunction(
+    _ frame: inout FrameReader, _ depth: Int, _ head: ExtensionHead = ExtensionHead()
+  ) throws(Failure) -> ExtensionFunction.Pointer {
     guard let name = frame.text(), let signature = frame.text(), depth < ExtensionBytes.mostDepth else {
       throw refusal("has a function without a name or signature")
     }
@@ -184,6 +218,9 @@ struct ExtensionType {
       if !arguments.reserve(max(count, 1)) { throw Failure.noMemory("extension") }
       for index in 0..<count { _ = arguments.appendInRoom(try readArgument(&frame, name, index, count, depth)) }
       try findInfos(&arguments, name, depth)
+      for argument in arguments.elements where argument.isInstance && !head.hasInstance {
+        throw refusal("has an instance, with which its struct does not begin", name)
+      }
       if frame.isBroken { throw IsolatedPlugin.brokenFailure }
       return try make(name, signature, result, isOneWay: flags != 0, arguments)
     } catch {
@@ -216,7 +253,9 @@ struct ExtensionType {
     let other = frame.count(atMost: count)
     argument.other = other == 0 ? nil : other &- 1
     argument.size = frame.count(atMost: 1 << 30)
-    if argument.pass > UInt32(TREADLE_PASS_OUT_TOKEN) { throw refusal("has an argument with an unknown pass", name) }
+    if argument.pass > UInt32(TREADLE_PASS_OUT_TOKEN) && !argument.isInstance {
+      throw refusal("has an argument with an unknown pass", name)
+    }
     if argument.hasElements == (argument.size == 0) {
       throw refusal("has elements without a size, or a size without elements", name)
     }

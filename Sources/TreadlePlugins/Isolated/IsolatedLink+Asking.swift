@@ -60,8 +60,8 @@ struct LinkState: ~Copyable {
 }
 
 struct LinkExport: BitwiseCopyable {
-  /// Functions, as many as the type has.
-  let codes: UnsafePointer<UnsafeMutableRawPointer?>
+  /// The struct: what it begins with, then as many functions as the type has, or as its size says.
+  let start: UnsafeRawPointer
   let type: ExtensionType.Pointer
 }
 

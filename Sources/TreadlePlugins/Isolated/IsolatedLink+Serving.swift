@@ -8,16 +8,15 @@ import TreadleCalls
 
 /// Serving calls of functions of this side's: what has come is anybody's, and is checked.
 extension IsolatedLink {
-  /// The same codes are one export. The type is this function's.
-  func export(_ codes: UnsafeRawPointer, _ type: ExtensionType.Pointer) throws(Failure) -> UInt32 {
-    let codes = codes.assumingMemoryBound(to: UnsafeMutableRawPointer?.self)
+  /// The same struct is one export. The type is this function's.
+  func export(_ start: UnsafeRawPointer, _ type: ExtensionType.Pointer) throws(Failure) -> UInt32 {
     var isTaken = false
     defer { if !isTaken { ExtensionType.free(type) } }
     return try locked { () throws(Failure) in
-      for (index, known) in state.pointee.exports.elements.enumerated() where known.codes == codes {
+      for (index, known) in state.pointee.exports.elements.enumerated() where known.start == start {
         return UInt32(truncatingIfNeeded: index)
       }
-      if !state.pointee.exports.append(LinkExport(codes: codes, type: type)) { throw Failure.noMemory("extension") }
+      if !state.pointee.exports.append(LinkExport(start: start, type: type)) { throw Failure.noMemory("extension") }
       isTaken = true
       return UInt32(truncatingIfNeeded: state.pointee.exports.count &- 1)
     }
@@ -25,14 +24,14 @@ extension IsolatedLink {
 
   /// Exports an extension of this side's by a descriptor, and tells the other side of it.
   func write(
-    _ codes: UnsafeRawPointer, _ descriptor: ExtensionSource, to answer: inout FrameWriter
+    _ start: UnsafeRawPointer, _ descriptor: ExtensionSource, to answer: inout FrameWriter
   ) throws(Failure) {
     var bytes = FrameWriter()
     defer { bytes.free() }
     try descriptor.write(to: &bytes)
     try bytes.demandMemory()
     let type = try ExtensionType.make(UnsafeRawBufferPointer(bytes.bytes.elements))
-    let number = try export(codes, type)
+    let number = try export(start, type)
     answer.number(UInt64(1))
     answer.number(UInt64(number))
     answer.bytes(bytes.bytes.elements.baseAddress, bytes.bytes.count)
@@ -55,7 +54,7 @@ extension IsolatedLink {
     locking {
       for proxy in state.pointee.proxies.elements {
         if let known = proxy.pointee.type.pointee.name, strcmp(known, name) == 0 {
-          return UnsafeRawPointer(proxy.pointee.codes)
+          return proxy.pointee.start
         }
       }
       return nil
@@ -83,7 +82,7 @@ extension IsolatedLink {
       isLate = state.pointee.isOver || state.pointee.peer.serial != peer.serial
       return !isLate && state.pointee.proxies.append(proxy)
     }
-    if isKept { return UnsafeRawPointer(proxy.pointee.codes) }
+    if isKept { return proxy.pointee.start }
     ExtensionProxy.end(proxy)
     ExtensionProxy.free(proxy)
     throw isLate ? LinkPeer.lostFailure : Failure.noMemory("extension")
@@ -116,6 +115,7 @@ extension IsolatedLink {
   private struct Callee {
     let code: UInt
     var info: UInt = 0
+    var instance: UInt = 0
     let function: ExtensionFunction.Pointer
   }
 
@@ -129,12 +129,14 @@ extension IsolatedLink {
     guard let exported, let function = exported.type.pointee.functions[index] else {
       throw Failure(Status.notFound, "extension", "has no such function")
     }
-    let code = UInt(bitPattern: exported.codes[index])
+    let head = exported.type.pointee.head, start = exported.start
+    let isThere = index < head.count(of: start, most: exported.type.pointee.functions.count)
+    let code = isThere ? start.load(fromByteOffset: head.offset(of: index), as: UInt.self) : 0
     if code == 0 {
       LastError.detail(function.pointee.name)
       throw Failure(Status.notSupported, "extension", "has no function there")
     }
-    return Callee(code: code, function: function)
+    return Callee(code: code, instance: head.instance(of: start), function: function)
   }
 
   private struct Job {
@@ -235,6 +237,8 @@ extension IsolatedLink {
         if let other = argument.other, let info = places[other].start {
           (copy + (info - base)).storeBytes(of: word, as: UInt64.self)
         }
+      } else if argument.isInstance {
+        place.storeBytes(of: callee.instance, as: UInt.self)
       } else if argument.isOwnInfo {
         place.storeBytes(of: callee.info, as: UInt.self)
       }

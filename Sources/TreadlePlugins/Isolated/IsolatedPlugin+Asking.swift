@@ -85,7 +85,7 @@ extension IsolatedPlugin {
     guard let name = frame.text() else { throw IsolatedPlugin.brokenFailure }
     try scope.calling(isWatched: true, evenClosing: true) { () throws(Failure) in
       let plugin = try PluginRegistry.locked { () throws(Failure) in PluginRegistry.find(scope) }
-      guard let plugin, let found = plugin.findListed(name) else { return answer.number(UInt64(0)) }
+      guard let plugin, let found = try plugin.lookUpListed(name) else { return answer.number(UInt64(0)) }
       try link.write(found, try plugin.describe(name), to: &answer)
     }
   }

@@ -162,6 +162,9 @@ struct RemoteFunction: BitwiseCopyable {
       value.pointee = PortableValue(bytes: UnsafeMutableRawPointer(given.words + index), size: MemoryLayout<UInt>.size)
       let pointer = place.loadUnaligned(as: UInt.self)
       if argument.isToken { given.words[index] = try link.word(forToken: pointer, serial) }
+      if argument.isInstance && pointer != proxy?.pointee.instance {
+        throw Failure(Status.argument, "extension", "is called with an instance that is not its own")
+      }
       guard argument.isCallback, pointer != 0, let other = argument.other, let callback = argument.callback else {
         return
       }
@@ -208,8 +211,10 @@ struct ExtensionProxy {
   typealias Pointer = UnsafeMutablePointer<ExtensionProxy>
 
   let type: ExtensionType.Pointer
-  /// What clients get.
-  let codes: UnsafeMutablePointer<UnsafeMutableRawPointer?>
+  /// What clients get: the struct.
+  let start: UnsafeRawPointer
+  /// What its functions are passed as their instance. Not an address, since it is the other side's.
+  let instance: UInt
   let closures: UnsafeMutablePointer<UInt>
   /// Lock. Its number in a process, by the serial of that.
   var export: UInt32
@@ -221,22 +226,28 @@ struct ExtensionProxy {
     -> Pointer
   {
     let count = type.pointee.functions.count
-    let head = MemoryLayout<ExtensionProxy>.stride
-    guard let memory = treadle_system_allocate(head &+ count &* 16) else {
+    let own = MemoryLayout<ExtensionProxy>.stride, head = type.pointee.head
+    let size = own &+ head.offset(of: count) &+ count &* 8
+    guard let memory = treadle_system_allocate(size) else {
       ExtensionType.free(type)
       throw Failure.noMemory("extension")
     }
-    memset(memory, 0, head &+ count &* 16)
-    let codes = (memory + head).bindMemory(to: UnsafeMutableRawPointer?.self, capacity: count)
-    let closures = (memory + head + count &* 8).bindMemory(to: UInt.self, capacity: count)
+    memset(memory, 0, size)
+    let start = memory + own
+    let closures = (start + head.offset(of: count)).bindMemory(to: UInt.self, capacity: count)
+    let instance = ~(UInt.max >> 1) | UInt(bitPattern: memory)
+    head.write(to: start, count: count, instance: instance)
     let proxy = memory.bindMemory(to: ExtensionProxy.self, capacity: 1)
-    proxy.initialize(to: ExtensionProxy(type: type, codes: codes, closures: closures, export: export, serial: serial))
+    proxy.initialize(
+      to: ExtensionProxy(
+        type: type, start: UnsafeRawPointer(start), instance: instance, closures: closures, export: export,
+        serial: serial))
     do throws(Failure) {
       for index in 0..<count {
         guard let function = type.pointee.functions[index] else { continue }
         let made = try RemoteFunction.make(link, function, IsolatedFrame.call, UInt64(index), of: nil, proxy: proxy)
         closures[index] = made.closure
-        codes[index] = made.code
+        start.storeBytes(of: UInt(bitPattern: made.code), toByteOffset: head.offset(of: index), as: UInt.self)
       }
     } catch {
       end(proxy)

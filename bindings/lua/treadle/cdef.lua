@@ -178,6 +178,9 @@ local constants = {
   PASS_TOKEN = 8,
   PASS_OUT_TOKEN = 9,
   PASS_STATUS = 10,
+  PASS_INSTANCE = 11,
+  EXTENSION_HAS_SIZE = 1,
+  EXTENSION_HAS_INSTANCE = 2,
   EXTENSION_ONE_WAY = 1,
   PLUGIN_LOAD_WRITABLE = 1,
   PLUGIN_LOAD_ISOLATED = 2,
@@ -450,7 +453,7 @@ typedef void (*treadle_plugin_write_fn)(void *sink, const void *bytes, size_t si
 typedef struct treadle_plugin_description { size_t struct_size; uint32_t abi_min, abi_max; uint32_t behaviour; uint32_t reserved; const treadle_plugin_host **self; const char *id; const char *name; const char *version; uint32_t flags; uint32_t setting_count; const char *const *required; const char *const *optional; const char *const *provided; const treadle_plugin_setting *settings; treadle_status (*init)(const treadle_plugin_host *host, void **out_instance); treadle_status (*start)(void *instance); treadle_status (*stop)(void *instance, int64_t timeout_ns); void (*deinit)(void *instance); const void *(*get_extension)(void *instance, const char *id); treadle_status (*set)(void *instance, const char *key, const char *value); treadle_status (*save)(void *instance, treadle_plugin_write_fn write, void *sink); treadle_status (*restore)(void *instance, const void *bytes, size_t size); } treadle_plugin_description;
 typedef struct treadle_extension_argument { uint32_t pass; uint32_t other; size_t size; const void *callback; } treadle_extension_argument;
 typedef struct treadle_extension_function { const char *name; const char *signature; const treadle_extension_argument *arguments; uint32_t argument_count; uint32_t result; uint32_t flags; uint32_t reserved; } treadle_extension_function;
-typedef struct treadle_extension_descriptor { size_t struct_size; const char *name; const treadle_extension_function *functions; uint32_t function_count; uint32_t reserved; } treadle_extension_descriptor;
+typedef struct treadle_extension_descriptor { size_t struct_size; const char *name; const treadle_extension_function *functions; uint32_t function_count; uint32_t flags; } treadle_extension_descriptor;
 typedef const treadle_plugin_description *(*treadle_plugin_query_fn)(uint32_t host_abi);
 typedef const void *(*treadle_plugin_extension_fn)(void *info, const char *id);
 typedef void (*treadle_plugin_log_fn)(void *info, treadle_plugin plugin, uint32_t level, const char *text);

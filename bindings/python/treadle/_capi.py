@@ -182,6 +182,9 @@ PASS_INFO = 7
 PASS_TOKEN = 8
 PASS_OUT_TOKEN = 9
 PASS_STATUS = 10
+PASS_INSTANCE = 11
+EXTENSION_HAS_SIZE = 1
+EXTENSION_HAS_INSTANCE = 2
 EXTENSION_ONE_WAY = 1
 PLUGIN_LOAD_WRITABLE = 1
 PLUGIN_LOAD_ISOLATED = 2
@@ -776,7 +779,7 @@ class treadle_extension_descriptor(Structure):
         ("name", c_char_p),
         ("functions", POINTER(treadle_extension_function)),
         ("function_count", c_uint32),
-        ("reserved", c_uint32),
+        ("flags", c_uint32),
     ]
 
 
