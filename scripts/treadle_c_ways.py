@@ -57,9 +57,11 @@ SLOW = (
     "signal_threads spin stale_close storm thread_fork thread_join thread_stop unwind"
 )
 
-#: Tests that mean something only in full, by their way: they count to a limit, or read what a fuzzer writes; or, with callbacks that an
-#: optimiser has made as short as the moment that they are to meet, they meet it in full alone.
-FULL = {"shared": "handle_life message_port_flood perform_scale pool scale signature_fuzz", "static": "callee"}
+#: Tests that mean something only in full, by their way: they count to a limit, or read what a fuzzer writes.
+FULL = {"shared": "callee handle_life message_port_flood perform_scale pool scale signature_fuzz"}
+
+#: Tests that are compiled by an optimiser: it has made their callbacks as short as the moment that they are to meet.
+OPTIMISED = ("callee",)
 
 #: Tests of races, with the scenes of the explorer that name the same steps and choose each interleaving of them, which the tests
 #: hope for. `make test` has a fifth of the rounds of the shipped library's way, and no other way: what the sanitizers look for the
@@ -85,7 +87,7 @@ RACES = {
 ALONE = (
     "allocation closure_input closure_pool delays descriptor descriptor_debug footprint handle_life host label message_port_fault "
     "message_port_fuzz message_port_kill message_port_name mutation pass_lists plugin_circle plugin_clash plugin_kept plugin_refused "
-    "plugin_versions routine_direct routine_fault routine_loop signature_fuzz"
+    "plugin_versions references routine_direct routine_fault routine_loop signature_fuzz timer_fire trace_call unused_item"
 )
 
 #: What a way leaves to `make soak`: (ways, tests, reason).
@@ -108,17 +110,11 @@ PAGES = (
 #: The only tests of a way in `make test`, if they are few.
 ONLY = {
     # Leaks and undefined values, which the sanitizers' ways do not look for: one test for each kind of object, its end, and the
-    # failures in the middle of a call.
+    # failures in the middle of a call; item_states has all kinds of items.
     "valgrind": (
-        "block closure closure_fault closure_hop closure_pool descriptor host host_next invocation invocation_end "
-        "invocation_fault item_states last_resort lock loop message_port message_port_fault mode notification object observer perform "
-        "perform_end plugin pool port port_fault process_fault pull routine routine_fault scope scope_value source thread "
-        "thread_dictionary timer"
-    ),
-    # The sanitizers' builds are ordinary Swift as well: here, what meets its runtime most, and callee (see FULL).
-    "static": (
-        "block callee closure descriptor fault fork host invocation last_resort lock loop mode object observer pass perform pool "
-        "process_fork routine run shutdown source stop thread thread_fork timer wake"
+        "block closure closure_fault closure_pool host invocation invocation_end invocation_fault item_states last_resort lock loop "
+        "message_port message_port_fault mode notification object perform perform_end plugin pool port_fault process_fault pull routine "
+        "routine_fault scope scope_value thread thread_dictionary"
     ),
     # Under qemu: tests of each kind of object. CANNOT names those that fail there by the emulator.
     "aarch64": (

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright the Treadle authors
  *
- * calls_random_test.c: 10,000 random signatures, in both directions: closures that compiled code calls, and compiled
+ * calls_random_test.c: thousands of random signatures, in both directions: closures that compiled code calls, and compiled
  * code that routines and invocations call, agree with the C compiler. calls_random.py writes the functions. The contract
  * is routine.h, invocation.h and closure.h. */
 #include "call_cases.h"
