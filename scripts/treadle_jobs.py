@@ -130,6 +130,7 @@ SOAK = {
     "c-aarch64-guarded": ["scripts/test-c", "aarch64-guarded"],
     "counts-aarch64": ["bench/run-counts", "aarch64-linux-gnu"],
     "growth": ["scripts/check-growth"],
+    "consumers": ["scripts/check-consumers", "--all"],
     "bench": ["bench/run", "--quick", "--rounds", "1"],
     "kept-pointers": ["env", "TREADLE_TEST_LOADS=100000", "scripts/test-c", "shared", "plugin_kept"],
     "plugin-crashes": ["env", "TREADLE_TEST_SCALE=25", "scripts/test-c", "shared", "isolated_restart", "isolated_steps_fault"],

@@ -10,6 +10,11 @@ import Testing
 /// How long a test waits for an event that never comes; only a broken one meets it.
 public let patience: Duration = .seconds(getenv("TREADLE_TEST_SECONDS").flatMap { Int(String(cString: $0)) } ?? 120)
 
+/// So many rounds of a test that repeats itself, or the part of them that TREADLE_TEST_SCALE says.
+public func scaled(_ rounds: Int) -> Int {
+  Int(Double(rounds) * (getenv("TREADLE_TEST_SCALE").flatMap { Double(String(cString: $0)) } ?? 1))
+}
+
 /// An event never came.
 public struct TimedOut: Error {}
 

@@ -3,6 +3,7 @@
 
 import CTreadleSystem
 import Testing
+import TestSupport
 
 @testable import TreadlePorts
 
@@ -159,7 +160,7 @@ import Testing
     var taken = 0
     var broken = 0
     var received = MessageSocket.Received()
-    for _ in 0..<300_000 {
+    for _ in 0..<scaled(300_000) {
       let isBySender = next() & 1 == 0
       let end = isBySender ? ends.server : ends.sender
       let frame = isBySender ? message(Int(next() % 200), 5) : MessageFrame(kind: MessageFrame.Kind.reply, length: Int(next() % 200), serial: 5)
