@@ -193,8 +193,9 @@ TEST(an_idle_loop_does_not_wake, "TMR-10 WAKE-1 RUN-14") {
     CHECK(is_asleep(&worker.watch));
     CHECK_INT(treadle_loop_post(worker.loop, note_usage, &usage[1]), TREADLE_OK);
     worker_stop(&worker);
-    /* One switch when it fell asleep; a second if the lock of the post was contended. */
-    CHECK(usage[1].ru_nvcsw - usage[0].ru_nvcsw <= 2);
+    /* One switch when it fell asleep. Others are the machine's: a contended lock of the post, a page fault that waits for a change
+     * of the process's memory. A loop that wakes once a second has five more. */
+    CHECK(usage[1].ru_nvcsw - usage[0].ru_nvcsw < 5);
     treadle_timer_release(timer);
     treadle_timer_release(removed);
     treadle_descriptor_release(descriptor);
