@@ -116,7 +116,7 @@ test_check_of_hostile_ones() {
     finds bare 'its description is sound: .*build it with TREADLE_PLUGIN: bare.so: treadle_timer_start'
     finds selfless 'its description is sound: .*was built without TREADLE_PLUGIN.*'
     for name in early clash stays patient busy excuse keeper provider shortened version_two wisher newer; do
-        VERSIONS=10000-10001 ends_with 0 --check "$built/probes/$name.so" scripter.so
+        TREADLE_TEST_VERSIONS=10000-10001 ends_with 0 --check "$built/probes/$name.so" scripter.so
     done
     ends_with 0 --check "$built/probes/user.so" "$built/probes/provider.so" scripter.so
 }

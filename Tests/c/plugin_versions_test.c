@@ -7,7 +7,7 @@
 
 static treadle_status load_newer(const char *versions, treadle_plugin *out_plugin) {
     treadle_plugin_config config = config_of(path_of("newer"));
-    setenv("VERSIONS", versions, 1);
+    setenv("TREADLE_TEST_VERSIONS", versions, 1);
     return treadle_plugin_load(&config, out_plugin);
 }
 TEST(a_function_that_an_older_host_has_not_is_refused, "PLUG-1 PLUG-3") {
@@ -37,7 +37,7 @@ TEST(settings_of_a_later_version_are_found_by_the_size_that_they_state, "PLUG-1 
     treadle_plugin_info info = {.struct_size = sizeof info};
     char value[16];
     size_t length;
-    setenv("VERSIONS", "10000-10001", 1);
+    setenv("TREADLE_TEST_VERSIONS", "10000-10001", 1);
     config.settings = given;
     CHECK_INT(treadle_plugin_load(&config, &plugin), TREADLE_OK);
     CHECK_INT(treadle_plugin_get_info(plugin, &info), TREADLE_OK);

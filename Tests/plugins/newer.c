@@ -2,7 +2,7 @@
  * Copyright the Treadle authors
  *
  * newer.c: was built for a later minor version: its description and its settings are longer, and it speaks the versions that
- * VERSIONS says in the environment, as "10000-10003". */
+ * TREADLE_TEST_VERSIONS says in the environment, as "10000-10003". */
 #define PROBE_ID "org.example.newer"
 #define PROBE_IS_NO_PLUGIN
 #include "probe.h"
@@ -30,7 +30,7 @@ static treadle_status init(const treadle_plugin_host *host, void **out_instance)
 
 __attribute__((visibility("default"))) const treadle_plugin_description *treadle_plugin_query(uint32_t host_abi);
 const treadle_plugin_description *treadle_plugin_query(uint32_t host_abi) {
-    const char *versions = getenv("VERSIONS");
+    const char *versions = getenv("TREADLE_TEST_VERSIONS");
     (void)host_abi;
     longer.known = description;
     longer.known.struct_size = sizeof longer;
