@@ -217,35 +217,6 @@ TEST(a_shutdown_ends_waiting_for_room, "THR-21") {
     end_closure(closure);
 }
 
-/* The thread that is to make room waits for the one that wants it. */
-struct jam {
-    struct worker worker;
-    treadle_closure out, back;
-};
-static treadle_status fill_up(treadle_call *call, void *info) {
-    struct jam *jam = info;
-    treadle_error_info error = {.struct_size = sizeof error};
-    int32_t result;
-    for (int32_t i = 0; i < 3; i++) CHECK_INT(CODE_OF(one_fn, jam->back)(i), -5);
-    treadle_last_error(&error);
-    result = error.code;
-    return treadle_call_set_result(call, &result, sizeof result);
-}
-TEST(a_cycle_of_waits_for_room_is_refused, "PERF-7") {
-    struct jam jam;
-    worker_start(&jam.worker);
-    jam.back = HERE(.delivery = TREADLE_DELIVERY_ASYNC, .queue_limit = 2);
-    jam.out = MADE(.signature = "ii", .handler = fill_up, .info = &jam, .delivery = TREADLE_DELIVERY_SYNC, .loop = jam.worker.loop);
-    CHECK_INT(CODE_OF(one_fn, jam.out)(0), TREADLE_E_DEADLOCK);
-    CHECK_INT(info_of(jam.back).dropped, 1);
-    CHECK_INT(info_of(jam.back).waiting, 2);
-    CHECK_INT(handle_one(TREADLE_DEFAULT_MODE), TREADLE_RUN_HANDLED_SOURCE);
-    CHECK_HANDLED(0, 1);
-    end_closure(jam.out);
-    end_closure(jam.back);
-    worker_stop(&jam.worker);
-}
-
 /* --- All at once ---------------------------------------------------------------------------------------- */
 
 enum { CALLERS = 4 };

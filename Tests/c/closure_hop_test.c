@@ -364,57 +364,6 @@ TEST(a_waiting_thread_may_end, "PERF-9 RL-8") {
 
 /* --- Cycles ------------------------------------------------------------------------------------------ */
 
-/* The handler of one loop calls a closure of the other, whose thread waits for it. */
-struct pair {
-    struct worker worker;
-    treadle_closure there, back;
-    int32_t result;
-    treadle_status error;
-};
-static treadle_status call_back(treadle_call *call, void *info) {
-    struct pair *pair = info;
-    treadle_error_info error = {.struct_size = sizeof error};
-    pair->result = CODE_OF(sum_fn, pair->back)(1, 2);
-    treadle_last_error(&error);
-    pair->error = error.code;
-    int32_t sum = *(const int32_t *)call->arguments[0] + *(const int32_t *)call->arguments[1];
-    return treadle_call_set_result(call, &sum, sizeof sum);
-}
-static treadle_status add_here(treadle_call *call, void *info) {
-    int32_t sum = *(const int32_t *)call->arguments[0] + *(const int32_t *)call->arguments[1];
-    (void)info;
-    return treadle_call_set_result(call, &sum, sizeof sum);
-}
-TEST(a_cycle_of_waits_is_refused, "PERF-7") {
-    struct pair pair = {0};
-    worker_start(&pair.worker);
-    pair.there = MADE(.signature = "iii", .handler = call_back, .info = &pair, .delivery = TREADLE_DELIVERY_SYNC, .loop = pair.worker.loop, MINUS);
-    pair.back = MADE(.signature = "iii", .handler = never, .delivery = TREADLE_DELIVERY_SYNC, .loop = treadle_loop_current(), MINUS);
-    CHECK_INT(CODE_OF(sum_fn, pair.there)(20, 22), 42);
-    CHECK_INT(pair.result, -5);
-    CHECK_INT(pair.error, TREADLE_E_DEADLOCK);
-    CHECK_INT(info_of(pair.back).dropped, 1);
-    end_closure(pair.there);
-    end_closure(pair.back);
-    worker_stop(&pair.worker);
-}
-TEST(a_running_wait_closes_no_cycle, "PERF-7") {
-    struct pair pair = {0};
-    worker_start(&pair.worker);
-    pair.there = MADE(.signature = "iii", .handler = call_back, .info = &pair, .delivery = TREADLE_DELIVERY_RUNNING, .loop = pair.worker.loop, MINUS);
-    for (uint32_t delivery = TREADLE_DELIVERY_SYNC; delivery <= TREADLE_DELIVERY_RUNNING; delivery++) {
-        pair.back = MADE(.signature = "iii", .handler = add_here, .delivery = delivery, .loop = treadle_loop_current(), MINUS);
-        for (int i = 0; i < 100; i++) {
-            pair.result = 0;
-            CHECK_INT(CODE_OF(sum_fn, pair.there)(20, i), 20 + i);
-            CHECK_INT(pair.result, 3);
-        }
-        CHECK_INT(info_of(pair.back).handled, 100);
-        end_closure(pair.back);
-    }
-    end_closure(pair.there);
-    worker_stop(&pair.worker);
-}
 TEST(closing_what_waits_for_the_caller_is_refused, "PERF-7 OBJ-9") {
     atomic_int destroyed = 0;
     treadle_closure closure = MADE(.signature = "ii", .handler = note, .info = NULL, .delivery = TREADLE_DELIVERY_ASYNC, .loop = treadle_loop_current());

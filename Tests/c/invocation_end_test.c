@@ -56,20 +56,6 @@ TEST(a_call_that_has_not_begun_in_time_never_will, "PERF-7 PERF-9") {
     CHECK_INT(calls, 0);
     CHECK_INT(invocations_destroyed, 2);
 }
-static int32_t joiner;
-static void *call_who_joins(void *info) {
-    while (!is_in_kernel_wait(joiner)) sched_yield();
-    return call(info);
-}
-TEST(a_timeout_does_not_excuse_a_circle, "PERF-7") {
-    struct caller caller = {.invocation = INVOCATION(count_call, "i"), .on = treadle_thread_current(), .wait = TREADLE_WAIT_BLOCK,
-                            .timeout = SECONDS(100000)};
-    joiner = thread_id();
-    thread_end(thread_begin(call_who_joins, &caller)); /* this thread joins the one that calls it */
-    CHECK_INT(caller.status, TREADLE_E_DEADLOCK);
-    CHECK_INT(invocation_state(caller.invocation), TREADLE_INVOCATION_IDLE);
-    invocation_end(caller.invocation);
-}
 TEST(a_call_that_runs_goes_on_without_its_caller, "PERF-7 PERF-8") {
     for (uint32_t wait = TREADLE_WAIT_BLOCK; wait <= TREADLE_WAIT_RUNNING; wait++) {
         struct server server;

@@ -135,24 +135,6 @@ TEST(requests_keep_their_order, "PERF-3 PERF-4 PERF-7") {
     end_loop(thread);
 }
 
-/* Circles of waits are found: of two loops whose threads have each other perform, one is refused. */
-static treadle_thread first_thread;
-static void call_back(void *target, void *argument) {
-    treadle_request request = {.struct_size = sizeof request, .fn = work};
-    (void)target, (void)argument;
-    CHECK_ERROR(perform_on(first_thread, &request, NULL, 0, TREADLE_PERFORM_WAIT), TREADLE_E_DEADLOCK, "thread");
-}
-TEST(a_circle_of_plain_requests_is_refused, "PERF-7") {
-    pthread_t thread = start_loop();
-    come_up = NULL;
-    first_thread = treadle_thread_current();
-    treadle_source keeper = make_source(NULL, NULL);
-    CHECK_INT(treadle_loop_add_source(treadle_loop_current(), keeper, MODE), TREADLE_OK);
-    for (int i = 0; i < 3; i++) CHECK_INT(have_performed(call_back, NULL), TREADLE_OK);
-    CHECK_INT(treadle_source_release(keeper), TREADLE_OK);
-    end_loop(thread);
-}
-
 TEST(a_plain_request_is_checked, "PERF-7 PERF-9") {
     treadle_request request = {.struct_size = sizeof request, .fn = work};
     pthread_t thread = start_loop();

@@ -181,42 +181,6 @@ TEST(who_waits_looks_again_when_the_receivers_change, "MPORT-2 PERF-7") {
     }
 }
 
-/* Two loops that send to one another. */
-static struct worker left, right;
-static treadle_port to_left, to_right;
-static atomic_int refused, accepted;
-static void send_to(void *info) {
-    treadle_status status = treadle_port_send_bytes(info, 1, NULL, 0, TREADLE_FOREVER);
-    CHECK(status == TREADLE_OK || status == TREADLE_E_DEADLOCK);
-    atomic_fetch_add(status == TREADLE_OK ? &accepted : &refused, 1);
-}
-TEST(two_loops_do_not_wait_for_room_in_a_circle, "MPORT-2 PERF-7") {
-    atomic_int received = 0;
-    worker_start(&left);
-    worker_start(&right);
-    for (int i = 0; i < scaled(200); i++) {
-        to_left = make_port_of(count_message, &received, 1), to_right = make_port_of(count_message, &received, 1);
-        atomic_store(&received, 0), atomic_store(&refused, 0), atomic_store(&accepted, 0);
-        CHECK_INT(send_id(to_left, 1), TREADLE_OK);
-        CHECK_INT(send_id(to_right, 1), TREADLE_OK);
-        /* Each is in a post while the other's port fills. */
-        CHECK_INT(treadle_loop_add_port(left.loop, to_left, "never"), TREADLE_OK);
-        CHECK_INT(treadle_loop_add_port(right.loop, to_right, "never"), TREADLE_OK);
-        CHECK_INT(treadle_loop_post(left.loop, send_to, to_right), TREADLE_OK);
-        CHECK_INT(treadle_loop_post(right.loop, send_to, to_left), TREADLE_OK);
-        while (atomic_load(&refused) == 0) sched_yield();
-        CHECK_INT(treadle_loop_add_port(left.loop, to_left, MODE), TREADLE_OK);
-        CHECK_INT(treadle_loop_add_port(right.loop, to_right, MODE), TREADLE_OK);
-        while (atomic_load(&refused) + atomic_load(&accepted) < 2) sched_yield();
-        CHECK_INT(atomic_load(&refused), 1);
-        while (atomic_load(&received) < 3) sched_yield();
-        end_port(to_left);
-        end_port(to_right);
-    }
-    worker_stop(&left);
-    worker_stop(&right);
-}
-
 /* A thread whose message has just been queued waits for nobody any more, though it may not run for long: who made the room may
  * wait for it. */
 static atomic_int performed;
@@ -245,23 +209,6 @@ TEST(who_has_got_room_is_not_taken_for_waiting, "MPORT-2 PERF-7") {
         CHECK_INT(poll_mode(MODE), TREADLE_RUN_TIMED_OUT);
         CHECK_INT(atomic_load(&performed), 2 * i);
     }
-    worker_stop(&worker);
-    end_port(port);
-}
-
-/* While he waits, who would have to make the room is refused to wait for him. */
-TEST(who_receives_does_not_wait_for_who_waits_for_room, "MPORT-2 PERF-7") {
-    struct worker worker;
-    treadle_port port = make_port_of(NULL, NULL, 1);
-    treadle_request request = {.struct_size = sizeof request, .fn = count_request, .flags = TREADLE_PERFORM_WAIT};
-    worker_start(&worker);
-    add_port(port, MODE);
-    CHECK_INT(send_id(port, 0), TREADLE_OK);
-    CHECK_INT(treadle_loop_post(worker.loop, send_one, port), TREADLE_OK);
-    while (!atomic_load(&is_sending) || !is_in_kernel_wait(worker.thread_id)) sched_yield();
-    CHECK_INT(treadle_perform(worker.loop, &request), TREADLE_E_DEADLOCK);
-    CHECK_INT(poll_mode(MODE), TREADLE_RUN_TIMED_OUT);
-    CHECK_INT(treadle_perform(worker.loop, &request), TREADLE_OK);
     worker_stop(&worker);
     end_port(port);
 }

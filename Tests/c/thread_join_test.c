@@ -122,34 +122,6 @@ TEST(one_joiner_at_a_time, "THR-17") {
     }
 }
 
-struct pair { treadle_thread threads[2]; pthread_barrier_t barrier; treadle_status status[2]; void *results[2]; };
-static void join_the_other(struct pair *pair, int self) {
-    pthread_barrier_wait(&pair->barrier);
-    pair->status[self] = treadle_thread_join(pair->threads[1 - self], TREADLE_FOREVER, &pair->results[self]);
-}
-static void *first_of_pair(void *info) { return join_the_other(info, 0), "first"; }
-static void *second_of_pair(void *info) { return join_the_other(info, 1), "second"; }
-TEST(two_that_join_each_other, "THR-17") {
-    for (int round = scaled(300); round > 0; round--) {
-        struct pair pair = {.status = {1, 1}};
-        pthread_barrier_init(&pair.barrier, NULL, 2);
-        pair.threads[0] = thread_make(first_of_pair, &pair);
-        pair.threads[1] = thread_make(second_of_pair, &pair);
-        for (int i = 0; i < 2; i++) CHECK_INT(treadle_thread_start(pair.threads[i]), TREADLE_OK);
-        for (int i = 0; i < 2; i++)
-            while (!treadle_thread_is_finished(pair.threads[i])) sched_yield();
-        /* Who came second was told, ended, and was joined by the other; that one is left. */
-        int told_at = pair.status[0] == TREADLE_OK ? 1 : 0;
-        CHECK_INT(pair.status[told_at], TREADLE_E_DEADLOCK);
-        CHECK(!pair.results[told_at]);
-        CHECK_INT(pair.status[1 - told_at], TREADLE_OK);
-        CHECK_TEXT(pair.results[1 - told_at], told_at ? "second" : "first");
-        CHECK_INT(join(pair.threads[told_at]), TREADLE_E_STATE);
-        CHECK_TEXT(thread_end(pair.threads[1 - told_at]), told_at ? "first" : "second");
-        CHECK_INT(treadle_thread_release(pair.threads[told_at]), TREADLE_OK);
-    }
-}
-
 /* --- What is over --------------------------------------------------------------------------------- */
 
 /* In how many rounds the destructor is called; the thread sanitizer is gone before the last. */
