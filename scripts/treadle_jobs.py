@@ -61,6 +61,7 @@ TEST = {
     "generated": ["scripts/generate", "--check"],
     "internals": ["scripts/check-internals"],
     "loop-lock": ["scripts/check-loop-lock"],
+    "rooms": ["scripts/check-rooms"],
     "exports": ["scripts/check-exports"],
     "gdb": ["scripts/check-gdb"],
     "requirements": ["scripts/check-requirements"],

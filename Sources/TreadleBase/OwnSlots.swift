@@ -14,15 +14,15 @@ import CTreadleSystem
 /// They lie behind the state of the thread's loop, in the loop's slot.
 package struct OwnSlots: ~Copyable {
   /// The first of the chain; 0 for none. Owner.
-  fileprivate var first: UInt32
+  var first: UInt32
   /// How many slots the chain has. Owner.
-  fileprivate var count: UInt32
+  var count: UInt32
   /// The first slot of the batch; 0 for none. Owner.
-  fileprivate var batch: UInt32
+  var batch: UInt32
 
   /// Few in the explorer, which plays each step.
   @inline(__always)
-  fileprivate static var most: UInt32 { treadle_system_is_explored() ? 2 : 32 }
+  static var most: UInt32 { treadle_system_is_explored() ? 2 : 32 }
 
   /// Of these four kinds of items. A port needs other memory besides.
   @inline(__always)
@@ -30,7 +30,7 @@ package struct OwnSlots: ~Copyable {
   static var room: Int { kinds.count &* MemoryLayout<OwnSlots>.stride }
 
   @inline(__always)
-  private static func of(_ kind: UInt32, loop: UnsafeMutableRawPointer) -> UnsafeMutablePointer<OwnSlots> {
+  static func of(_ kind: UInt32, loop: UnsafeMutableRawPointer) -> UnsafeMutablePointer<OwnSlots> {
     (loop + Slab.roomOfLoop).assumingMemoryBound(to: OwnSlots.self) + Int(kind &- kinds.lowerBound)
   }
 
@@ -132,17 +132,20 @@ extension Slab {
   }
 
   fileprivate func brokenInvariant(_ own: UnsafeMutablePointer<OwnSlots>) -> StaticString? {
-    if length(own.pointee.first) != own.pointee.count { return "the chain of free slots has as many as are counted" }
-    if own.pointee.batch != 0 && length(own.pointee.batch) != OwnSlots.most {
-      return "a batch of free slots is a full chain"
+    guard let count = length(own.pointee.first), let inBatch = length(own.pointee.batch) else {
+      return "a free slot has no object"
     }
+    if count != own.pointee.count { return "the chain of free slots has as many as are counted" }
+    if own.pointee.batch != 0 && inBatch != OwnSlots.most { return "a batch of free slots is a full chain" }
     return nil
   }
 
-  /// How many slots a chain has; of one that is too long, or a circle, one more than a chain may have.
-  private func length(_ first: UInt32) -> UInt32 {
+  /// How many slots a chain has; of one that is too long, or a circle, one more than a chain may have. Nil if there is
+  /// an object in one of them.
+  private func length(_ first: UInt32) -> UInt32? {
     var (count, slot) = (UInt32(0), first)
     while count <= OwnSlots.most, slot != 0, let memory = memory(slot) {
+      if !Slab.freeSlot(memory).pointee.reference.seen.isGone { return nil }
       count &+= 1
       slot = Slab.freeSlot(memory).pointee.next
     }

@@ -32,8 +32,8 @@ package struct Slab {
     var batches: UInt32
   }
   private var state: UnsafeMutablePointer<State> {
-    assert(
-      MemoryLayout<State>.size <= MemoryLayout<treadle_system_slab>.size, "C has room for what a slab knows of itself")
+    // C has room for what a slab knows of itself.
+    checkInBuild(MemoryLayout<State>.size <= MemoryLayout<treadle_system_slab>.size)
     return treadle_system_slab(number).assumingMemoryBound(to: State.self)
   }
 
@@ -46,7 +46,7 @@ package struct Slab {
     var nextBatch: UInt32
   }
 
-  /// Room for one object of this kind, which its owner checks (`fits`).
+  /// Room for one object of this kind (`checkRoom`).
   @inline(__always)
   var stride: Int {
     switch number {
@@ -66,9 +66,13 @@ package struct Slab {
   static var roomOfLoop: Int { 640 }
   @inline(__always)
   package func fits(_ size: Int) -> Bool {
-    assert(
-      Slab.roomOfLoop &+ OwnSlots.room <= Slab(.loop).stride, "a slot has room for the free slots of a loop's thread")
-    return size <= (number == Kind.loop.rawValue ? Slab.roomOfLoop : stride)
+    if number == Kind.loop.rawValue { return size <= Slab.roomOfLoop && Slab.roomOfLoop &+ OwnSlots.room <= stride }
+    return size <= stride
+  }
+  /// No build has a state that is larger than its slot. The kind is a constant.
+  @inline(__always)
+  package func checkRoom<State: ~Copyable>(for type: State.Type) {
+    checkInBuild(fits(MemoryLayout<State>.size))
   }
 
   /// The memory of a slot that was allocated once; nil where there is no chunk.

@@ -35,7 +35,7 @@ package struct Routine {
     guard let (slot, memory) = Slab(.routine).take() else { return nil }
     let routine = Routine(memory)
     routine.cell.pointee.body = body
-    assert(Slab(.routine).fits(MemoryLayout<Cell>.size), "a slot has room for a routine")
+    Slab(.routine).checkRoom(for: Cell.self)
     routine.cell.pointee.slot = slot
     routine.cell.pointee.isScoped = treadle_system_thread().pointee.scope != nil
     routine.cell.pointee.calls.store(0, ordering: .relaxed)

@@ -23,7 +23,7 @@ package enum Log {
     let lock = self.lock
     lock.pointee.lock(.process)
     defer { lock.pointee.unlock(.process) }
-    assert(MemoryLayout<State>.size <= 80, "C has room for it")
+    checkInBuild(MemoryLayout<State>.size <= 80)  // for which C has room
     return body(treadle_system_report_words().assumingMemoryBound(to: State.self))
   }
 

@@ -207,11 +207,48 @@ struct InvariantsTests {
     for timer in timers { try end(timer) }
   }
 
+  @Test("OBJ-11: the free slots of a loop's thread are as many as it counts, and a batch of them is full")
+  func ownSlots() throws {
+    // So many sources at a time that there is a batch of free slots when they are gone, and a chain besides, also of
+    // what one more source leaves of it.
+    for source in try (0..<Int(OwnSlots.most) + 3).map({ _ in try makeSource() }) { try end(source) }
+    let own = OwnSlots.of(Kind.source.rawValue, loop: UnsafeMutableRawPointer(loop.address))
+    let slab = Slab(.source)
+    func free(_ slot: UInt32) throws -> UnsafeMutablePointer<Slab.FreeSlot> {
+      Slab.freeSlot(try #require(slab.memory(slot)))
+    }
+    #expect(own.pointee.first != 0 && own.pointee.batch != 0 && own.pointee.count <= OwnSlots.most)
+    let (chain, batch) = (
+      "the chain of free slots has as many as are counted" as String, "a batch of free slots is a full chain" as String
+    )
+    let (first, ofBatch) = (try free(own.pointee.first), try free(own.pointee.batch))
+    expect(chain, own.pointee.count &+ 1, at: withUnsafeMutablePointer(to: &own.pointee.count) { $0 })
+    expect(chain, 0, at: withUnsafeMutablePointer(to: &own.pointee.first) { $0 })
+    expect(chain, UInt32.max, at: withUnsafeMutablePointer(to: &own.pointee.first) { $0 })
+    // What the chain has is in the batch as well, or a slot names itself: then two objects would be in one place.
+    expect(chain, own.pointee.batch, at: withUnsafeMutablePointer(to: &first.pointee.next) { $0 })
+    expect(chain, own.pointee.first, at: withUnsafeMutablePointer(to: &first.pointee.next) { $0 })
+    expect(batch, 0, at: withUnsafeMutablePointer(to: &ofBatch.pointee.next) { $0 })
+    expect(batch, own.pointee.batch, at: withUnsafeMutablePointer(to: &ofBatch.pointee.next) { $0 })
+    // A slot was given back whose object has not ended.
+    let live = try makeSource()
+    let last = try free(own.pointee.first)
+    expect("a free slot has no object", live.slot, at: withUnsafeMutablePointer(to: &last.pointee.next) { $0 })
+    expect("a free slot has no object", live.slot, at: withUnsafeMutablePointer(to: &own.pointee.batch) { $0 })
+    try end(live)
+  }
+
   @Test("a run at whose end an invariant is broken ends the program")
   func death() async throws {
     await #expect(processExitsWith: .failure) {
       let loop = try Loop.current()
       loop.defaultMode?.state.content.add(1, ordering: .relaxed)
+      _ = try loop.runOwn(CommonModes.defaultName, timeout: 0, flags: 0, interrupt: nil)
+    }
+    await #expect(processExitsWith: .failure) {
+      let loop = try Loop.current()
+      _ = try loop.add(Item.source(code: nil, info: nil, context: Context()), CommonModes.defaultName)
+      OwnSlots.of(Kind.timer.rawValue, loop: UnsafeMutableRawPointer(loop.address)).pointee.count &+= 1
       _ = try loop.runOwn(CommonModes.defaultName, timeout: 0, flags: 0, interrupt: nil)
     }
     await #expect(processExitsWith: .success) {

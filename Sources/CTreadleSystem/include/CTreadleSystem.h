@@ -414,6 +414,9 @@ int32_t treadle_system_etimedout(void);
 /* Guards who waits for whom (WaitGraph). */
 static inline void *TREADLE_SYSTEM_NONNULL treadle_system_wait_guard(void) { return treadle_system_present_life.wait_gate; }
 
+/* Defined nowhere: a library that calls it is not linked (checkInBuild). */
+void libtreadle_does_not_hold_in_this_build(void);
+
 /* --- Hooks ---------------------------------------------------------------------------------------- */
 
 /* Has the library told of the ends of threads and of forks: `libtreadle_thread_exits` is called on every thread that

@@ -94,7 +94,7 @@ package struct Scope {
     }
     if let text, let label { memcpy(text, label, length) }
     let scope = Scope(memory)
-    assert(Slab(.scope).fits(MemoryLayout<ScopeState>.size), "a slot has room for a scope")
+    Slab(.scope).checkRoom(for: ScopeState.self)
     scope.state.slot = slot
     scope.state.info = info
     scope.state.destroy = destroy

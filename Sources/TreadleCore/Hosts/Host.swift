@@ -67,6 +67,7 @@ package struct Host {
     dispatch: Dispatch?, enter: ThreadHook?, exit: ThreadHook?, user: UnsafeMutableRawPointer?
   ) throws(Failure) -> Host {
     try Runtime.start()
+    Slab(.host).checkRoom(for: HostState.self)
     guard let (slot, memory) = Slab(.host).take() else {
       throw Failure.noMemory("host")
     }

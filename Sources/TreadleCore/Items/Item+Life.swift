@@ -14,6 +14,8 @@ extension Item {
     _ prepare: (Item) -> Void
   ) throws(Failure) -> Item {
     try Runtime.start()
+    Slab(.observer).checkRoom(for: ItemCell.self)
+    Slab(.timer).checkRoom(for: TimerCell.self)
     guard let (slot, memory) = Slab(kind).takeOwn() else { throw Failure.noMemory("object") }
     let item = Item(kind, slot, memory)
     item.beginCell(traits)

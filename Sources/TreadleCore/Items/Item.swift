@@ -201,7 +201,8 @@ package struct Item {
   /// The memory of an item of this kind, which begins with the cell.
   @inline(__always)
   func slotMemory<Slot: ~Copyable>(_ kind: Kind, as type: Slot.Type) -> UnsafeMutablePointer<Slot> {
-    assert(isOf(kind) && slab.fits(MemoryLayout<Slot>.size), "a slot has room for what lies in it")
+    assert(isOf(kind))
+    Slab(kind).checkRoom(for: Slot.self)
     return UnsafeMutableRawPointer(address).assumingMemoryBound(to: Slot.self)
   }
   @inline(__always)

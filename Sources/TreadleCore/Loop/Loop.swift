@@ -120,7 +120,7 @@ package struct Loop {
   /// A loop that is not served by a thread yet, with the two modes that every loop has (RL-4), and one reference of
   /// ours.
   static func create(threadID: Int32) throws(Failure) -> Loop {
-    assert(Slab(.loop).fits(MemoryLayout<LoopState>.size), "a slot has room for a loop")
+    Slab(.loop).checkRoom(for: LoopState.self)
     guard let (slot, memory) = Slab(.loop).take() else { throw Failure.noMemory("loop") }
     let loop = Loop(memory)
     // Whoever is late may look at it.

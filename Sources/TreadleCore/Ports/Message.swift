@@ -65,7 +65,7 @@ package struct Message {
   /// One with one reference of ours and nothing in it.
   @inline(__always)
   private static func take(_ id: UInt32) throws(Failure) -> Message {
-    assert(Slab(.message).fits(MemoryLayout<MessageCell>.size), "a slot has room for a message")
+    Slab(.message).checkRoom(for: MessageCell.self)
     guard let (slot, memory) = Slab(.message).take() else { throw Failure.noMemory("message") }
     let message = Message(slot, memory)
     message.cell.next = 0

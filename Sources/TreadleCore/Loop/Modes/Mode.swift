@@ -56,7 +56,7 @@ package struct Mode {
   /// Makes a mode, and unless it is the record puts it among the loop's. The caller holds the lock, or nobody else
   /// knows the loop yet.
   static func create(in loop: Loop, name: ModeName, isRecord: Bool = false) -> Mode? {
-    assert(Slab(.mode).fits(MemoryLayout<ModeState>.size), "a slot has room for a mode")
+    Slab(.mode).checkRoom(for: ModeState.self)
     guard let (slot, _) = Slab(.mode).take(), let mode = Mode(slot: slot) else { return nil }
     // Whoever is late may look at it.
     if mode.state.slot != slot { mode.state.slot = slot }

@@ -119,7 +119,7 @@ package struct Thread {
   @inline(never)
   static func make(_ entry: ThreadEntry, flags: UInt32) throws(Failure) -> Thread {
     try Runtime.start()
-    assert(Slab(.thread).fits(MemoryLayout<ThreadState>.size), "a slot has room for a thread's object")
+    Slab(.thread).checkRoom(for: ThreadState.self)
     guard let (slot, memory) = Slab(.thread).take() else { throw Failure.noMemory("thread") }
     let thread = Thread(memory)
     thread.state.slot = slot
