@@ -202,17 +202,22 @@ static int open_descriptors(void) {
     for (int fd = 0; fd < 1024; fd++) count += fcntl(fd, F_GETFD) >= 0;
     return count;
 }
+/* Tables grow until they have room for whatever comes at the same time; what is left of each plugin is left of those that follow, too. */
 TEST(plugins_that_come_and_go_leave_no_memory, "PLUG-5 OBJ-4") {
-    enum { ROUNDS = 30 };
-    size_t before = 0;
-    for (int i = 0; i < ROUNDS; i++) {
-        treadle_plugin plugin = isolate("");
-        CHECK_INT(treadle_plugin_start(plugin), TREADLE_OK);
-        CHECK_INT(treadle_plugin_close(plugin, TREADLE_FOREVER), TREADLE_OK);
-        CHECK_INT(treadle_release(plugin), TREADLE_OK);
-        if (i == ROUNDS / 2) before = bytes_in_use();
+    enum { ROUNDS = 15, TRIES = 20 };
+    size_t left = SIZE_MAX;
+    for (int try = 0; try < TRIES && left >= 1000; try++) {
+        size_t before = bytes_in_use();
+        for (int i = 0; i < ROUNDS; i++) {
+            treadle_plugin plugin = isolate("");
+            CHECK_INT(treadle_plugin_start(plugin), TREADLE_OK);
+            CHECK_INT(treadle_plugin_close(plugin, TREADLE_FOREVER), TREADLE_OK);
+            CHECK_INT(treadle_release(plugin), TREADLE_OK);
+        }
+        left = bytes_in_use() > before ? bytes_in_use() - before : 0;
+        progress();
     }
-    if (bytes_in_use() >= before + 1000) check_failed(__FILE__, __LINE__, "%zu bytes are left", bytes_in_use() - before);
+    if (left >= 1000) check_failed(__FILE__, __LINE__, "%zu bytes are left", left);
 }
 TEST(nothing_is_left_of_plugins_that_crash, "PLUG-5") {
     int before = 0;
