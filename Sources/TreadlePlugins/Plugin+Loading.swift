@@ -68,6 +68,7 @@ extension Plugin {
     if config.rights != nil { throw Failure(Status.argument, "rights", text) }
     if config.ended != nil { throw Failure(Status.argument, "ended", text) }
     if config.restart != nil { throw Failure(Status.argument, "restart", text) }
+    if config.timeout_ns != 0 { throw Failure(Status.argument, "timeout_ns", text) }
   }
 
   private static func make(_ config: treadle_plugin_config, _ parts: inout Parts, inPlaceOf old: Plugin?)

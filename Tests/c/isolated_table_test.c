@@ -6,7 +6,9 @@
 #include "../plugins/isolated.h"
 #include "plugin_lines.h"
 
+#include <poll.h>
 #include <signal.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 /* --- What the host does, by the function of the plugin that it reaches ---------------------------------------- */
@@ -23,9 +25,11 @@ static const struct deed {
     {"_exit", "exit status 8"}, {"kill", "SIGKILL"}, {"thread", "SIGSEGV"},
 }, hang = {"hang", "SIGKILL"}, memory = {"memory", NULL};
 
+static int64_t most_time; /* of a load and a start; 0: any */
 static treadle_plugin_config config_for(const char *const *settings) {
     treadle_plugin_config config = isolated_config("isolated");
     config.settings = settings;
+    config.timeout_ns = most_time;
     return config;
 }
 static void demand_end(treadle_status status, const char *reason) {
@@ -64,11 +68,14 @@ static void restore(struct life *life) {
     const char *settings[] = {"what", life->what, NULL};
     treadle_plugin successor = NULL, plugin = NULL;
     treadle_plugin_config config = config_for(NULL);
+    config.timeout_ns = 0;
     CHECK_INT(treadle_plugin_load(&config, &plugin), TREADLE_OK);
     CHECK_INT(treadle_plugin_start(plugin), TREADLE_OK);
+    config.timeout_ns = most_time;
     config.settings = settings;
     treadle_status status = treadle_plugin_reload(plugin, &config, TREADLE_FOREVER, &successor);
     life->judge(status, life->deed.reason);
+    if (status == TREADLE_E_TIMEOUT) CHECK_INT(treadle_plugin_close(plugin, TREADLE_FOREVER), TREADLE_OK);
     CHECK_INT(treadle_release(plugin), TREADLE_OK);
     if (status == TREADLE_OK) unload(successor);
 }
@@ -81,7 +88,7 @@ static void live(struct life *life) {
     if (life->step <= QUERY) setenv("TREADLE_TEST_EARLY", life->what, 1);
     treadle_status status = treadle_plugin_load(&config, &plugin);
     unsetenv("TREADLE_TEST_EARLY");
-    if (life->step <= QUERY) life->judge(status, life->deed.reason);
+    if (life->step <= QUERY || status == TREADLE_E_TIMEOUT) life->judge(status, life->deed.reason);
     else CHECK_INT(status, TREADLE_OK);
     if (status != TREADLE_OK) return;
     life->plugin = plugin;
@@ -181,6 +188,53 @@ TEST(a_close_ends_a_plugin_that_hangs_in_any_function, "PLUG-5 SCOPE-5") {
         progress();
     }
     have_no_children();
+}
+
+static treadle_status timed_status;
+static void note_status(treadle_status status, const char *reason) {
+    (void)reason;
+    timed_status = status;
+}
+/* A process that is not reaped yet has ended, too. */
+static void await_end_of(pid_t process) {
+    struct pollfd end = {.fd = (int)syscall(SYS_pidfd_open, process, 0), .events = POLLIN};
+    CHECK(end.fd >= 0 || errno == ESRCH);
+    if (end.fd < 0) return;
+    CHECK_INT(poll(&end, 1, -1), 1);
+    close(end.fd);
+}
+/* No other thread helps. A time in which a busy machine does not reach the function is doubled. */
+TEST(a_load_and_a_start_that_hang_end_in_their_time, "PLUG-5 PLUG-8") {
+    for (int step = CONSTRUCTOR; step <= START; step++) {
+        bool has_hung = false;
+        for (most_time = MILLISECONDS(25); !has_hung; most_time *= 2) {
+            struct life life = {.step = (enum step)step, .deed = hang, .judge = note_status};
+            live(&life);
+            has_hung = has_line("hangs in ");
+            CHECK_ERROR_SAYS("killed, since its time had passed");
+            CHECK_ERROR_SAYS(step <= QUERY || timed_status == TREADLE_E_TIMEOUT ? "in its load" : "in its start");
+            if (has_hung) CHECK_INT(timed_status, step <= QUERY ? TREADLE_E_TIMEOUT : TREADLE_E_PLUGIN);
+            if (has_hung) await_end_of((pid_t)atoi(strstr(lines, "hangs in ") + strlen("hangs in ")));
+            end(&life);
+            progress();
+        }
+    }
+    most_time = 0;
+    have_no_children();
+}
+TEST(a_time_of_a_load_is_not_negative_and_of_an_isolated_plugin, "PLUG-5 ABI-7") {
+    treadle_plugin plugin;
+    treadle_plugin_config config = config_for(NULL);
+    config.timeout_ns = -1;
+    CHECK_ERROR(treadle_plugin_load(&config, &plugin), TREADLE_E_ARG, "timeout_ns");
+    config.timeout_ns = 1;
+    config.flags = 0;
+    CHECK_ERROR(treadle_plugin_load(&config, &plugin), TREADLE_E_ARG, "timeout_ns");
+    config.flags = TREADLE_PLUGIN_LOAD_ISOLATED;
+    config.timeout_ns = TREADLE_FOREVER;
+    CHECK_INT(treadle_plugin_load(&config, &plugin), TREADLE_OK);
+    CHECK_INT(treadle_plugin_start(plugin), TREADLE_OK);
+    unload(plugin);
 }
 
 /* --- Hosts with children of their own --------------------------------------------------------------------------- */

@@ -39,6 +39,11 @@ static void take_all_memory(void) {
     for (size_t size = 1 << 20; size >= sizeof last; size /= 2)
         for (void **next; (next = malloc(size)); last = next) *next = last;
 }
+static void hang(void) {
+    printf("hangs in %d\n", (int)getpid());
+    fflush(stdout);
+    for (;;) pause();
+}
 /* False for a deed that is not one of these. */
 static bool end_by(const char *deed) {
     if (strcmp(deed, "segv") == 0) *(volatile int *)(uintptr_t)8 = 1;
@@ -48,7 +53,7 @@ static bool end_by(const char *deed) {
     else if (strcmp(deed, "_exit") == 0) _exit(8);
     else if (strcmp(deed, "kill") == 0) raise(SIGKILL);
     else if (strcmp(deed, "fork") == 0) fork_and_die();
-    else if (strcmp(deed, "hang") == 0) for (;;) pause();
+    else if (strcmp(deed, "hang") == 0) hang();
     else if (strcmp(deed, "memory") == 0) take_all_memory();
     else if (strcmp(deed, "thread") == 0) {
         pthread_t thread;

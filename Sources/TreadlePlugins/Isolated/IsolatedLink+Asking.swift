@@ -203,11 +203,18 @@ extension LinkPeer {
   static let lostFailure = Failure(Status.plugin, "plugin", "has lost its process")
   private static let goneFailure = Failure(Status.closed, "host", "has gone")
 
-  /// A failure to reach it, in words that say how it has ended; others stay.
+  /// A failure to reach it, in words that say how it has ended; others stay. One that does not answer in its time does
+  /// not go on.
   func failure(_ error: Failure, during question: UnsafePointer<CChar>) -> Failure {
     switch error.status {
     case Status.closed, Status.state, Status.stale:
       return process?.endFailure(during: question) ?? LinkPeer.goneFailure
+    case Status.timeout, Status.noReply:
+      guard let process else { return error }
+      process.kill()
+      let id = process.plugin.state.pointee.description.known.id
+      LastError.detail(question, id, "killed, since its time had passed")
+      return Failure(Status.timeout, "plugin", "has a process that does not answer")
     default: return error
     }
   }

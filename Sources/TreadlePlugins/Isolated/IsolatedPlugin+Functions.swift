@@ -23,7 +23,8 @@ extension IsolatedPlugin {
   }
 
   func askToLoad() throws(Failure) {
-    try ask(IsolatedFrame.load, &state.pointee.loading, Question.load) { _, rest throws(Failure) in
+    let timeout = state.pointee.timeout
+    try ask(IsolatedFrame.load, &state.pointee.loading, Question.load, timeout: timeout) { _, rest throws(Failure) in
       try state.pointee.description.read(rest)
     }
   }
@@ -125,7 +126,7 @@ extension IsolatedPlugin {
     return plugin.answer { () throws(Failure) in
       try plugin.withProcess { process throws(Failure) in
         guard let process else { throw LinkPeer.lostFailure }
-        try plugin.askToStart(process, timeout: Clock.forever)
+        try plugin.askToStart(process, timeout: plugin.state.pointee.timeout)
       }
     }
   }

@@ -27,6 +27,8 @@ struct IsolatedPlugin {
     plugin.state.initialize(
       to: IsolatedState(PluginTeller(log: config.log, info: config.info, handle: 0), config.ended))
     do throws(Failure) {
+      if config.timeout_ns < 0 { throw Failure(Status.argument, "timeout_ns", "is negative") }
+      if config.timeout_ns != 0 { plugin.state.pointee.timeout = config.timeout_ns }
       if let restart = config.restart { plugin.state.pointee.restart.plan = try RestartPlan.read(restart) }
       try plugin.writeLoad(config)
       try plugin.begin(config.loop.map { UInt(bitPattern: $0) })
@@ -144,6 +146,8 @@ struct IsolatedState: ~Copyable {
   /// What a process is told to load. Constant from the load on.
   var loading = FrameWriter()
   var restart = RestartState()
+  /// How long the program waits for the answers to its load and its start. Constant from the load on.
+  var timeout = Clock.forever
   let ended: treadle_plugin_ended_fn?
   /// 1: the end of the process is the host's doing.
   let isClosing = Atomic<UInt32>(0)

@@ -854,6 +854,7 @@ class treadle_plugin_config(Structure):
         ("rights", POINTER(treadle_plugin_rights)),
         ("ended", treadle_plugin_ended_fn),
         ("restart", POINTER(treadle_plugin_restart)),
+        ("timeout_ns", c_int64),
     ]
 
 
