@@ -69,6 +69,7 @@ extension Plugin {
     if config.ended != nil { throw Failure(Status.argument, "ended", text) }
     if config.restart != nil { throw Failure(Status.argument, "restart", text) }
     if config.timeout_ns != 0 { throw Failure(Status.argument, "timeout_ns", text) }
+    if config.id != nil { throw Failure(Status.argument, "id", text) }
   }
 
   private static func make(_ config: treadle_plugin_config, _ parts: inout Parts, inPlaceOf old: Plugin?)

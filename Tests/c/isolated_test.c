@@ -197,6 +197,59 @@ TEST(a_successor_gets_the_state_of_its_predecessor, "PLUG-7") {
     treadle_release(plugin);
     unload(successor);
 }
+/* As often as it is given an id, each in a process of its own, with settings and a state of its own. */
+TEST(a_file_is_isolated_several_times_by_ids_of_the_program, "PLUG-1 PLUG-7") {
+    treadle_plugin plugins[2], other;
+    treadle_plugin_config config = isolated_config("isolated");
+    treadle_plugin_info info = {.struct_size = sizeof info};
+    const char *settings[] = {"what", "start:pid", NULL};
+    char id[32], value[8];
+    size_t length;
+    pid_t first = 0;
+    config.id = id;
+    config.settings = settings;
+    for (int i = 0; i < 2; i++) {
+        snprintf(id, sizeof id, "org.example.number-%d", i);
+        CHECK_INT(treadle_plugin_load(&config, &plugins[i]), TREADLE_OK);
+        CHECK_ERROR(treadle_plugin_load(&config, &other), TREADLE_E_EXISTS, id);
+        CHECK_INT(treadle_plugin_start(plugins[i]), TREADLE_OK);
+        await_line("pid ");
+        CHECK(pid_of_plugin() != first);
+        first = pid_of_plugin();
+        forget_lines();
+    }
+    config.id = NULL;
+    CHECK_INT(treadle_plugin_load(&config, &other), TREADLE_OK);
+    unload(other);
+    CHECK_INT(treadle_plugin_get_info(plugins[0], &info), TREADLE_OK);
+    CHECK_TEXT(info.description->id, "org.example.number-0");
+    CHECK_INT(treadle_plugin_set(plugins[0], "size", "4"), TREADLE_OK);
+    CHECK_INT(treadle_plugin_copy_setting(plugins[1], "size", value, sizeof value, &length), TREADLE_OK);
+    CHECK(strcmp(value, "4") != 0);
+    CHECK_INT(treadle_plugin_set(plugins[1], "kept", "of number 1"), TREADLE_OK);
+    /* The one of the same name takes its place. */
+    config.id = "org.example.number-0";
+    CHECK_ERROR(treadle_plugin_reload(plugins[1], &config, TREADLE_FOREVER, &other), TREADLE_E_PLUGIN, "another id");
+    config.id = id;
+    CHECK_INT(treadle_plugin_reload(plugins[1], &config, TREADLE_FOREVER, &other), TREADLE_OK);
+    await_line("restored of number 1");
+    CHECK_INT(treadle_release(plugins[1]), TREADLE_OK);
+    unload(plugins[0]), unload(other);
+    have_no_children();
+}
+TEST(an_id_of_the_program_is_one_and_of_an_isolated_plugin, "PLUG-1 ABI-7") {
+    static const char *const wrong[] = {"", "one", "org.Example", "org..example", "org.example."};
+    treadle_plugin plugin;
+    treadle_plugin_config config = isolated_config("isolated");
+    for (size_t i = 0; i < COUNT(wrong); i++) {
+        config.id = wrong[i];
+        CHECK_ERROR(treadle_plugin_load(&config, &plugin), TREADLE_E_ARG, "id");
+    }
+    config.id = "org.example.other";
+    config.flags = 0;
+    CHECK_ERROR(treadle_plugin_load(&config, &plugin), TREADLE_E_ARG, "id");
+    have_no_children();
+}
 static int open_descriptors(void) {
     int count = 0;
     for (int fd = 0; fd < 1024; fd++) count += fcntl(fd, F_GETFD) >= 0;

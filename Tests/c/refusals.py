@@ -218,6 +218,7 @@ MEMBERS = {
     "plugin_config.host_name": [NOT_UTF8],
     "plugin_config.host_version": [NOT_UTF8],
     "plugin_config.timeout_ns": ["1", "-1"],
+    "plugin_config.id": ['"org.example.other"'],
     "plugin_config.settings": ['(const char *[]){"other", "1", NULL}', '(const char *[]){"key", NULL}', '(const char *[]){"a\\xff", "1", NULL}',
                                '(const char *[]){"key", "a\\xff", NULL}'],
     "port_context.capacity": [UNKNOWN],

@@ -286,6 +286,9 @@ typedef struct treadle_plugin_config {
     /* Of an isolated plugin: how long its load, with its constructors and query, and then its start may take, each; then its process is
      * killed, and they return TREADLE_E_TIMEOUT and TREADLE_E_PLUGIN. 0, as TREADLE_FOREVER: no limit */
     int64_t timeout_ns;
+    /* Of an isolated plugin: its id in this program, in the place of that in its description, as if it were that, so that the same file can
+     * be loaded several times, in a process each; NULL: that of its description */
+    const char *id;
 } treadle_plugin_config;
 
 /** Loads a plugin without starting it: only the library's constructors and the query function run. The file that is checked is
@@ -311,8 +314,8 @@ typedef struct treadle_plugin_config {
  *  that this host does not support, a plugin that was built without TREADLE_PLUGIN; TREADLE_E_EXISTS for an id that is loaded
  *  already; TREADLE_E_NOT_FOUND for a setting that it does not have; TREADLE_E_ARG for a setting without a value or with one
  *  that its type does not allow, for NULL, a bad struct_size, none or both of path and query, a host_name or host_version that
- *  is not UTF-8, unknown flags, a loop, limits, rights, ended, restart or timeout_ns for a plugin that is not isolated, a restart with values
- *  outside of their ranges, a negative timeout_ns; TREADLE_E_TIMEOUT for an isolated plugin whose load takes longer than timeout_ns; TREADLE_E_NOT_SUPPORTED for rights that cannot be limited here; TREADLE_E_TOO_NEW; TREADLE_E_SYSTEM if
+ *  is not UTF-8, unknown flags, a loop, limits, rights, ended, restart, timeout_ns or id for a plugin that is not isolated, a restart with values
+ *  outside of their ranges, a negative timeout_ns, an invalid id; TREADLE_E_TIMEOUT for an isolated plugin whose load takes longer than timeout_ns; TREADLE_E_NOT_SUPPORTED for rights that cannot be limited here; TREADLE_E_TOO_NEW; TREADLE_E_SYSTEM if
  *  the file does not exist; TREADLE_E_CLOSED as treadle_scope_create; TREADLE_E_NOMEM. The last error names the symbol, the version, the key. Since 1.0. */
 TREADLE_API TREADLE_HOST_ONLY treadle_status treadle_plugin_load(const treadle_plugin_config *config, treadle_plugin *out_plugin);
 

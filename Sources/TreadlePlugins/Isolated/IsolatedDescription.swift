@@ -9,6 +9,8 @@ import TreadleBase
 struct IsolatedDescription {
   private(set) var known = treadle_plugin_description()
   private(set) var has: UInt64 = 0
+  /// The id that the program has given it; nil: its own.
+  private var given: UnsafeMutablePointer<CChar>?
   private var texts: UnsafeMutableRawPointer?
   private var size = 0
   private var pointers = Buffer<UnsafePointer<CChar>?>()
@@ -45,6 +47,13 @@ struct IsolatedDescription {
     }
   }
 
+  /// The program's name for it. Before it is read.
+  mutating func name(_ id: UnsafePointer<CChar>) throws(Failure) {
+    if !PluginCheck.isID(id) { throw Failure(Status.argument, "id", "is not a domain name from its end") }
+    given = try Plugin.copy(id)
+    known.id = UnsafePointer(given)
+  }
+
   /// Reads one from the rest of an answer of so many bytes, which it copies. What it says is for `PluginCheck` to
   /// judge.
   mutating func read(_ answer: UnsafeRawBufferPointer) throws(Failure) {
@@ -59,7 +68,8 @@ struct IsolatedDescription {
     known.behaviour = UInt32(truncatingIfNeeded: frame.number())
     known.flags = UInt32(truncatingIfNeeded: frame.number())
     has = frame.number()
-    known.id = frame.text()
+    let own = frame.text()
+    known.id = given.map { UnsafePointer($0) } ?? own
     known.name = frame.text()
     known.version = frame.text()
     let required = try readList(&frame), optional = try readList(&frame), provided = try readList(&frame)
@@ -111,6 +121,7 @@ struct IsolatedDescription {
   }
 
   mutating func free() {
+    treadle_system_free(given)
     treadle_system_free(texts)
     pointers.free()
     settings.free()

@@ -29,6 +29,7 @@ struct IsolatedPlugin {
     do throws(Failure) {
       if config.timeout_ns < 0 { throw Failure(Status.argument, "timeout_ns", "is negative") }
       if config.timeout_ns != 0 { plugin.state.pointee.timeout = config.timeout_ns }
+      if let id = config.id { try plugin.state.pointee.description.name(id) }
       if let restart = config.restart { plugin.state.pointee.restart.plan = try RestartPlan.read(restart) }
       try plugin.writeLoad(config)
       try plugin.begin(config.loop.map { UInt(bitPattern: $0) })

@@ -855,6 +855,7 @@ class treadle_plugin_config(Structure):
         ("ended", treadle_plugin_ended_fn),
         ("restart", POINTER(treadle_plugin_restart)),
         ("timeout_ns", c_int64),
+        ("id", c_char_p),
     ]
 
 

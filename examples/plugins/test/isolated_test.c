@@ -128,4 +128,46 @@ TEST(a_file_of_python_runs_in_another_process, "PLUG-9") {
     remove_folder(folder);
 }
 
+/* Each waits for the other with its interpreter's lock held, which a PyDLL keeps: in one interpreter, or one after the other, they would
+ * wait for ever. */
+static const char meeting[] =
+    "import ctypes, os, treadle\n"
+    "ID, VERSION = 'org.example.%s', '1'\n"
+    "def init(host):\n"
+    "    own, other = os.open('%s', os.O_RDWR), os.open('%s', os.O_RDWR)\n"
+    "    os.write(other, b'%%16d' %% os.getpid())\n"
+    "    room = ctypes.create_string_buffer(17)\n"
+    "    assert ctypes.PyDLL(None).read(own, room, 16) == 16\n"
+    "    assert int(room.value) != os.getpid()\n";
+static treadle_plugin isolate_file(const char *folder, const char *name, const char *other) {
+    char id[64], file[64], text[sizeof meeting + 3 * PATH_MAX];
+    treadle_plugin plugin = NULL;
+    snprintf(id, sizeof id, "org.example.%s", name);
+    snprintf(file, sizeof file, "%s.py", name);
+    const char *path = in_folder(folder, file), *own = in_folder(folder, name);
+    snprintf(text, sizeof text, meeting, name, own, in_folder(folder, other));
+    CHECK_INT(mkfifo(own, 0600), 0);
+    append(path, text);
+    treadle_plugin_config config =
+        config_of("treadle-python-plugin", SETTINGS("files", path, "python-path", getenv("TREADLE_PYTHON_PATH")));
+    config.flags = TREADLE_PLUGIN_LOAD_ISOLATED;
+    config.id = id;
+    CHECK_INT(treadle_plugin_load(&config, &plugin), TREADLE_OK);
+    return plugin;
+}
+static void *start_on_this_thread(void *plugin) { return start(plugin, NULL), NULL; }
+TEST(two_files_of_python_work_at_the_same_time_in_processes_of_their_own, "PLUG-9") {
+    needs("treadle-python-plugin");
+    const char *folder = new_folder();
+    pthread_t thread;
+    wanted_log = "nothing that is said";
+    home = treadle_loop_current();
+    treadle_plugin one = isolate_file(folder, "one", "other"), other = isolate_file(folder, "other", "one");
+    CHECK_INT(pthread_create(&thread, NULL, start_on_this_thread, one), 0);
+    start(other, NULL);
+    CHECK_INT(pthread_join(thread, NULL), 0);
+    unload(one, "treadle-python-plugin"), unload(other, "treadle-python-plugin");
+    remove_folder(folder);
+}
+
 TEST_MAIN()
