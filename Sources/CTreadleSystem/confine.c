@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
+#include <linux/magic.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -18,6 +19,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #ifndef SYS_landlock_create_ruleset
@@ -37,6 +39,22 @@ static bool limit(int which, uint64_t most, uint64_t beyond) {
     struct rlimit then = {.rlim_cur = now.rlim_max < most ? now.rlim_max : (rlim_t)most};
     then.rlim_max = now.rlim_max < most + beyond ? now.rlim_max : (rlim_t)(most + beyond);
     return setrlimit(which, &then) == 0;
+}
+
+static bool is_of_cgroups(int fd) {
+    struct statfs found;
+    if (fstatfs(fd, &found) != 0) return false;
+    return found.f_type == CGROUP2_SUPER_MAGIC || found.f_type == CGROUP_SUPER_MAGIC || (errno = ENOTSUP, false);
+}
+int32_t treadle_system_enter_cgroup(const char *path) {
+    int32_t result = -1;
+    int directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int list = directory < 0 || !is_of_cgroups(directory) ? -1 : openat(directory, "cgroup.procs", O_WRONLY | O_CLOEXEC);
+    if (list >= 0 && write(list, "0", 1) == 1) result = 0; /* 0: the one that writes */
+    if (result != 0) result = -errno;
+    if (list >= 0) close(list);
+    if (directory >= 0) close(directory);
+    return result;
 }
 
 /* --- Files: Landlock, whose headers may be older than the kernel ----------------------------------------- */

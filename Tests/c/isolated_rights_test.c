@@ -117,6 +117,90 @@ TEST(a_plugin_ends_when_its_processor_time_is_used_up, "PLUG-10 PLUG-5") {
     CHECK_INT(treadle_plugin_close(plugin, TREADLE_FOREVER), TREADLE_OK);
     CHECK_INT(treadle_release(plugin), TREADLE_OK);
 }
+/* A control group of this test's own; of any kind where there is one, or of memory, with a limit. False: none can be made here. */
+static char group[96];
+static bool limit_by(const char *name, const char *value) {
+    char path[160];
+    snprintf(path, sizeof path, "%s/%s", group, name);
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    bool is_written = fd >= 0 && write(fd, value, strlen(value)) > 0;
+    if (fd >= 0) close(fd);
+    return is_written;
+}
+static bool make_group(bool limits_memory) {
+    static const char *const places[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/unified", "/sys/fs/cgroup/memory"};
+    for (size_t i = 0; i < COUNT(places); i++) {
+        snprintf(group, sizeof group, "%s/treadle-test-%d", places[i], (int)getpid());
+        char path[160];
+        struct stat list;
+        if (mkdir(group, 0700) != 0) continue;
+        snprintf(path, sizeof path, "%s/cgroup.procs", group);
+        bool is_group = stat(path, &list) == 0;
+        bool is_limited = limit_by("memory.max", "67108864") || limit_by("memory.limit_in_bytes", "67108864");
+        if (!limit_by("memory.swap.max", "0")) limit_by("memory.memsw.limit_in_bytes", "67108864");
+        if (is_group && (is_limited || !limits_memory)) return true;
+        CHECK_INT(rmdir(group), 0);
+    }
+    return false;
+}
+/* The last process of it may be on its way out. */
+static void remove_group(void) {
+    while (rmdir(group) != 0) {
+        CHECK_INT(errno, EBUSY);
+        sched_yield();
+    }
+}
+static treadle_plugin start_in_group(const char *what) {
+    treadle_plugin plugin;
+    treadle_plugin_limits limits = {.struct_size = sizeof limits, .cgroup = group};
+    treadle_plugin_config config = isolated_config("isolated");
+    config.settings = (const char *const[]){"what", what, NULL};
+    config.limits = &limits;
+    CHECK_INT(treadle_plugin_load(&config, &plugin), TREADLE_OK);
+    CHECK_INT(treadle_plugin_start(plugin), TREADLE_OK);
+    return plugin;
+}
+static bool is_in_group(pid_t process) {
+    char path[64], text[4096] = "";
+    snprintf(path, sizeof path, "/proc/%d/cgroup", (int)process);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    CHECK(fd >= 0 && read(fd, text, sizeof text - 1) > 0 && close(fd) == 0);
+    return strstr(text, strrchr(group, '/')) != NULL;
+}
+TEST(a_process_is_in_the_control_group_that_its_host_names, "PLUG-10") {
+    if (!make_group(false)) skip("no control group can be made here");
+    treadle_plugin plugin = start_in_group("start:pid");
+    await_line("pid ");
+    CHECK(is_in_group((pid_t)atoi(strstr(lines, "pid ") + 4)));
+    CHECK(!is_in_group(getpid()));
+    unload(plugin);
+    remove_group();
+}
+TEST(a_process_that_uses_more_memory_than_its_control_group_has_is_ended, "PLUG-10 PLUG-5") {
+    if (!make_group(true)) skip("no control group that limits memory can be made here");
+    treadle_plugin plugin = start_in_group("set:use");
+    CHECK_ERROR(treadle_plugin_set(plugin, "size", "5"), TREADLE_E_PLUGIN, "SIGKILL");
+    unload(plugin);
+    remove_group();
+}
+TEST(a_control_group_that_cannot_be_entered_is_refused_by_its_name, "PLUG-10 ABI-7") {
+    static const char *const wrong[] = {"/nowhere", "/tmp", "/dev/null"};
+    treadle_plugin plugin;
+    treadle_plugin_limits limits = {.struct_size = sizeof limits};
+    treadle_plugin_config config = confined(&limits, NULL, "false");
+    for (size_t i = 0; i < COUNT(wrong); i++) {
+        limits.cgroup = wrong[i];
+        CHECK_ERROR(treadle_plugin_load(&config, &plugin), TREADLE_E_NOT_SUPPORTED, wrong[i]);
+    }
+    limits.cgroup = "";
+    CHECK_ERROR(treadle_plugin_load(&config, &plugin), TREADLE_E_ARG, "cgroup");
+    treadle_plugin_rights rights = {.struct_size = sizeof rights, .flags = TREADLE_RIGHTS_IF_POSSIBLE};
+    limits.cgroup = "/nowhere";
+    make_folder();
+    CHECK(look(&limits, &rights));
+    CHECK_LINE("the process cannot enter the cgroup /nowhere");
+    remove_folder();
+}
 TEST(bad_rights_are_refused_by_name, "PLUG-10 ABI-7") {
     treadle_plugin plugin;
     const char *const reads[] = {"/tmp", NULL};

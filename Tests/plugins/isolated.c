@@ -39,6 +39,13 @@ static void take_all_memory(void) {
     for (size_t size = 1 << 20; size >= sizeof last; size /= 2)
         for (void **next; (next = malloc(size)); last = next) *next = last;
 }
+/* Uses a gigabyte, unless something ends that. */
+static void use_memory(void) {
+    for (int i = 0; i < 1024; i++) {
+        volatile char *piece = malloc(1 << 20);
+        for (size_t at = 0; piece && at < 1 << 20; at += 4096) piece[at] = 1;
+    }
+}
 static void hang(void) {
     printf("hangs in %d\n", (int)getpid());
     fflush(stdout);
@@ -54,6 +61,7 @@ static bool end_by(const char *deed) {
     else if (strcmp(deed, "kill") == 0) raise(SIGKILL);
     else if (strcmp(deed, "fork") == 0) fork_and_die();
     else if (strcmp(deed, "hang") == 0) hang();
+    else if (strcmp(deed, "use") == 0) use_memory();
     else if (strcmp(deed, "memory") == 0) take_all_memory();
     else if (strcmp(deed, "thread") == 0) {
         pthread_t thread;

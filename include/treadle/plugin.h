@@ -198,6 +198,9 @@ typedef struct treadle_plugin_limits {
     uint64_t address_space;     /* bytes: behind them it gets no memory */
     uint64_t processor_seconds; /* of its whole life: then it is ended by SIGXCPU */
     uint64_t descriptors;       /* how many it may have open */
+    /* The directory of a control group (cgroup), whose limits of memory and others hold for the process from then on, such as
+     * "/sys/fs/cgroup/plugins"; NULL: the program's own */
+    const char *cgroup;
 } treadle_plugin_limits;
 
 /** Rights that an isolated plugin's process gives up. Unknown ones are refused. Since 1.0. */
@@ -315,7 +318,9 @@ typedef struct treadle_plugin_config {
  *  already; TREADLE_E_NOT_FOUND for a setting that it does not have; TREADLE_E_ARG for a setting without a value or with one
  *  that its type does not allow, for NULL, a bad struct_size, none or both of path and query, a host_name or host_version that
  *  is not UTF-8, unknown flags, a loop, limits, rights, ended, restart, timeout_ns or id for a plugin that is not isolated, a restart with values
- *  outside of their ranges, a negative timeout_ns, an invalid id; TREADLE_E_TIMEOUT for an isolated plugin whose load takes longer than timeout_ns; TREADLE_E_NOT_SUPPORTED for rights that cannot be limited here; TREADLE_E_TOO_NEW; TREADLE_E_SYSTEM if
+ *  outside of their ranges, a negative timeout_ns, an invalid id; TREADLE_E_TIMEOUT for an isolated plugin whose load takes longer than
+ *  timeout_ns; TREADLE_E_NOT_SUPPORTED for rights that cannot be limited here, or a cgroup that the process cannot enter;
+ *  TREADLE_E_TOO_NEW; TREADLE_E_SYSTEM if
  *  the file does not exist; TREADLE_E_CLOSED as treadle_scope_create; TREADLE_E_NOMEM. The last error names the symbol, the version, the key. Since 1.0. */
 TREADLE_API TREADLE_HOST_ONLY treadle_status treadle_plugin_load(const treadle_plugin_config *config, treadle_plugin *out_plugin);
 

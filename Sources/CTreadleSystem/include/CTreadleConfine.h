@@ -20,6 +20,10 @@ struct treadle_system_confinement {
     const char *const *writable; /* readable as well */
 };
 
+/* Moves the calling process into a control group of either version, by its directory. 0 or -errno; -ENOTSUP for a directory of another file
+ * system, where a file of the same name limits nothing. */
+int32_t treadle_system_enter_cgroup(const char *path);
+
 /* Confines the calling process, which has one thread, in the order of the members. 0; or -errno of the first part that the kernel refuses.
  * Files need Landlock, Linux 5.13; network and processes a filter of system calls. */
 int32_t treadle_system_confine(const struct treadle_system_confinement *confinement);

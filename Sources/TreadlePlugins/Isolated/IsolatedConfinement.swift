@@ -30,6 +30,9 @@ enum IsolatedConfinement {
     frame.number(limits.address_space)
     frame.number(limits.processor_seconds)
     frame.number(limits.descriptors)
+    // An empty path would be none on the other side.
+    if let cgroup = limits.cgroup, cgroup.pointee == 0 { throw Failure(Status.argument, "cgroup", "is empty") }
+    frame.text(limits.cgroup)
     frame.number(UInt64(rights.flags))
     frame.list(rights.readable)
     frame.list(rights.writable)
@@ -46,6 +49,7 @@ enum IsolatedConfinement {
     whole.address_space = frame.number()
     whole.processor_seconds = frame.number()
     whole.descriptors = frame.number()
+    let cgroup = frame.text()
     let rights = UInt32(truncatingIfNeeded: frame.number())
     var readable = try readList(&frame)
     defer { readable.free() }
@@ -55,6 +59,7 @@ enum IsolatedConfinement {
     defer { calls.free() }
     if frame.isBroken { throw IsolatedPlugin.brokenFailure }
     if !isGiven { return }
+    if let cgroup { try enter(cgroup, rights, say) }
     try perform(&whole, rights, "limits or new privileges", say)
     var files = treadle_system_confinement()
     files.only_named_files = rights & UInt32(TREADLE_RIGHTS_NAMED_FILES) != 0
@@ -101,6 +106,18 @@ enum IsolatedConfinement {
     if isRefused { throw Failure(Status.notSupported, "rights", "cannot be limited here") }
   }
 
+  private static func enter(
+    _ cgroup: UnsafePointer<CChar>, _ rights: UInt32, _ say: (UnsafePointer<CChar>) -> Void
+  ) throws(Failure) {
+    let result = treadle_system_enter_cgroup(cgroup)
+    if result >= 0 { return }
+    if rights & UInt32(TREADLE_RIGHTS_IF_POSSIBLE) == 0 {
+      LastError.detail(cgroup)
+      throw Failure(Status.notSupported, "cgroup", "cannot be entered by the process", osError: 0 &- result)
+    }
+    sayLine("the process cannot enter the cgroup ", cgroup, say)
+  }
+
   private static func perform(
     _ part: inout treadle_system_confinement, _ rights: UInt32, _ name: StaticString,
     _ say: (UnsafePointer<CChar>) -> Void
@@ -113,12 +130,18 @@ enum IsolatedConfinement {
       throw Failure(Status.notSupported, "rights", "cannot be limited by this kernel", osError: 0 &- result)
     }
     LastError.forgetDetail()
+    sayLine("this kernel does not limit ", text, say)
+  }
+
+  private static func sayLine(
+    _ words: StaticString, _ name: UnsafePointer<CChar>, _ say: (UnsafePointer<CChar>) -> Void
+  ) {
     var line: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64) =
       (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
     withUnsafeMutableBytes(of: &line) { room in
       var written = FixedText(room)
-      written.append("this kernel does not limit ")
-      written.append(text)
+      written.append(words)
+      written.appendValid(name)
       if let start = room.baseAddress { say(UnsafePointer(start.assumingMemoryBound(to: CChar.self))) }
     }
   }

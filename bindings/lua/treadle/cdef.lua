@@ -457,7 +457,7 @@ typedef struct treadle_extension_descriptor { size_t struct_size; const char *na
 typedef const treadle_plugin_description *(*treadle_plugin_query_fn)(uint32_t host_abi);
 typedef const void *(*treadle_plugin_extension_fn)(void *info, const char *id);
 typedef void (*treadle_plugin_log_fn)(void *info, treadle_plugin plugin, uint32_t level, const char *text);
-typedef struct treadle_plugin_limits { size_t struct_size; uint64_t address_space; uint64_t processor_seconds; uint64_t descriptors; } treadle_plugin_limits;
+typedef struct treadle_plugin_limits { size_t struct_size; uint64_t address_space; uint64_t processor_seconds; uint64_t descriptors; const char *cgroup; } treadle_plugin_limits;
 typedef struct treadle_plugin_rights { size_t struct_size; uint32_t flags; uint32_t reserved; const char *const *readable; const char *const *writable; const char *const *calls; } treadle_plugin_rights;
 typedef treadle_status (*treadle_plugin_filter_fn)(const treadle_plugin_rights *rights, char *reason, size_t capacity);
 typedef struct treadle_plugin_ending { size_t struct_size; uint32_t by_signal; int32_t number; const char *reason; } treadle_plugin_ending;

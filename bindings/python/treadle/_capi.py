@@ -794,6 +794,7 @@ class treadle_plugin_limits(Structure):
         ("address_space", c_uint64),
         ("processor_seconds", c_uint64),
         ("descriptors", c_uint64),
+        ("cgroup", c_char_p),
     ]
 
 
