@@ -2,6 +2,7 @@
  * Copyright the Treadle authors
  *
  * isolated_test.c: plugins in processes of their own: what a plugin does there is a status here, and nothing else. */
+#include "../plugins/isolated.h"
 #include "plugin_lines.h"
 
 #include <poll.h>
@@ -248,6 +249,33 @@ TEST(an_id_of_the_program_is_one_and_of_an_isolated_plugin, "PLUG-1 ABI-7") {
     config.id = "org.example.other";
     config.flags = 0;
     CHECK_ERROR(treadle_plugin_load(&config, &plugin), TREADLE_E_ARG, "id");
+    have_no_children();
+}
+static void *call_it(void *found) {
+    CHECK_INT(((const struct isolated *)found)->call(), TREADLE_OK);
+    return NULL;
+}
+static void *set_it(void *plugin) {
+    CHECK_INT(treadle_plugin_set(plugin, "size", "5"), TREADLE_OK);
+    return NULL;
+}
+TEST(a_function_that_blocks_keeps_other_callers_waiting, "PLUG-9") {
+    pthread_t caller, setter;
+    const void *found = NULL;
+    treadle_plugin plugin = isolate("call:block");
+    CHECK_INT(treadle_plugin_start(plugin), TREADLE_OK);
+    CHECK_INT(treadle_plugin_get_extension(plugin, ISOLATED_ID, &found), TREADLE_OK);
+    CHECK_INT(pthread_create(&caller, NULL, call_it, (void *)found), 0);
+    await_line("blocks in ");
+    CHECK_INT(pthread_create(&setter, NULL, set_it, plugin), 0);
+    for (int i = 0; i < 5; i++) run_briefly();
+    CHECK(!has_line("at set"));
+    CHECK_INT(kill((pid_t)atoi(strstr(lines, "blocks in ") + strlen("blocks in ")), SIGUSR1), 0);
+    CHECK_INT(pthread_join(caller, NULL), 0);
+    CHECK_INT(pthread_join(setter, NULL), 0);
+    await_line("at set");
+    CHECK(strstr(lines, "goes on") < strstr(lines, "at set"));
+    unload(plugin);
     have_no_children();
 }
 static int open_descriptors(void) {

@@ -46,6 +46,17 @@ static void use_memory(void) {
         for (size_t at = 0; piece && at < 1 << 20; at += 4096) piece[at] = 1;
     }
 }
+/* Until it gets a signal. */
+static void block(void) {
+    int number;
+    sigset_t wanted;
+    sigemptyset(&wanted);
+    sigaddset(&wanted, SIGUSR1);
+    pthread_sigmask(SIG_BLOCK, &wanted, NULL);
+    printf("blocks in %d\n", (int)getpid());
+    sigwait(&wanted, &number);
+    treadle_plugin_self->log(treadle_plugin_self, 2, "goes on");
+}
 static void hang(void) {
     printf("hangs in %d\n", (int)getpid());
     fflush(stdout);
@@ -61,6 +72,7 @@ static bool end_by(const char *deed) {
     else if (strcmp(deed, "kill") == 0) raise(SIGKILL);
     else if (strcmp(deed, "fork") == 0) fork_and_die();
     else if (strcmp(deed, "hang") == 0) hang();
+    else if (strcmp(deed, "block") == 0) block();
     else if (strcmp(deed, "use") == 0) use_memory();
     else if (strcmp(deed, "memory") == 0) take_all_memory();
     else if (strcmp(deed, "thread") == 0) {

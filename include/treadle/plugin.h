@@ -160,9 +160,9 @@ typedef struct treadle_extension_function {
 
 /** Describes an extension, a struct of function pointers, perhaps behind its size and an instance, so that it can be called from another process (PLUG-9). A plugin exports
  *  descriptors of those that it provides by TREADLE_PLUGIN_EXPORT_EXTENSIONS; a program has them in treadle_plugin_config. The
- *  other side gets a struct of closures. A call of an isolated plugin's runs on its process's main thread; one of the program's on
- *  treadle_plugin_config.loop; one that is made inside of another call on the thread that waits for that. The caller's loop runs in the mode
- *  TreadlePluginCall meanwhile. A call that fails returns its status (TREADLE_PASS_STATUS), or zeros, and sets the last error:
+ *  other side gets a struct of closures. A call of an isolated plugin's runs on its process's main thread, where a function that
+ *  blocks keeps all other calls, starts, settings and the stop waiting; one of the program's on treadle_plugin_config.loop; one that is
+ *  made inside of another call on the thread that waits for that. The caller's loop runs in the mode TreadlePluginCall meanwhile. A call that fails returns its status (TREADLE_PASS_STATUS), or zeros, and sets the last error:
  *  TREADLE_E_PLUGIN if the process has ended; TREADLE_E_ARG for a token that was not given out, another instance, or a value outside
  *  of its type;
  *  TREADLE_E_RANGE for a negative or too large number of elements; TREADLE_E_NOT_SUPPORTED for a member that is NULL; TREADLE_E_CLOSED after
