@@ -158,22 +158,6 @@ class References(TestCase):
         self.loop.run(self.mode, 0)
         self.assertIsNone(reference())
 
-    def test_every_item_may_be_invalidated_by_one(self) -> None:
-        """OBJ-9: a callback that invalidates all others; none of them is called."""
-        sources: List[Source] = []
-
-        def perform(source: Source) -> None:
-            for other in sources:
-                other.invalidate()
-
-        sources += [
-            Source(perform=perform if i == 0 else lambda source: self.fail("called"), order=i) for i in range(20)
-        ]
-        for source in sources:
-            self.loop.add(source, self.mode)
-            source.signal()
-        self.assertIs(self.loop.run(self.mode, 1), RunResult.FINISHED)
-
     def test_the_end_of_a_thread(self) -> None:
         """RL-8, OBJ-3: cancel on the ending thread; items stay valid and can be used elsewhere."""
         cancelled: List[int] = []

@@ -14,7 +14,6 @@ import unittest
 from typing import List
 
 from treadle import (
-    COMMON,
     DeadlockError,
     ExceptHookArgs,
     LoopClosed,
@@ -37,7 +36,6 @@ from support import (
     in_thread,
     needs_checkout,
     run_python,
-    seen_by_producers,
 )
 
 
@@ -54,34 +52,13 @@ class Perform(TestCase):
             self.assertIsNone(worker.loop.perform(int).exception())
         self.assertIs(worker.result, RunResult.STOPPED)
 
-    def test_order_from_many_threads(self) -> None:
-        """BLK-3: none is lost, and each thread's functions run in its order."""
-        count, producers = 2000, 8
-        seen = seen_by_producers(count, producers, lambda loop, number, fn: loop.perform(fn, number))
-        self.assertEqual(seen, [list(range(count))] * producers)
-
-    def test_modes(self) -> None:
-        """BLK-4: only in the modes that were asked for; the common ones without any."""
-        loop = RunLoop.current()
-        loop.add_common_mode("perform common")
-        seen: List[str] = []
-        loop.perform(seen.append, "one", modes=[Mode("one"), Mode("two")])
-        loop.perform(seen.append, "common")
-        loop.perform(seen.append, "all", modes=(COMMON,))
-        loop.run("three", 0)
-        self.assertEqual(seen, [])
-        loop.run("two", 0)
-        self.assertEqual(seen, ["one"])
-        loop.run("perform common", 0)
-        self.assertEqual(seen, ["one", "common", "all"])
+    def test_a_text_is_one_mode(self) -> None:
+        """BLK-4, PERF-1: where a list of modes is taken, and not one mode for each of its letters."""
+        loop, main = RunLoop.current(), Thread.main()
         with self.assertRaises(ValueError):
             loop.perform(int, modes=[])
         with self.assertRaises(TypeError):
             loop.perform(3)  # type: ignore[call-overload]
-
-    def test_a_text_is_one_mode(self) -> None:
-        """BLK-4, PERF-1: where a list of modes is taken, and not one mode for each of its letters."""
-        loop, main = RunLoop.current(), Thread.main()
         seen: List[str] = []
         loop.perform(seen.append, "loop", modes="text")
         main.perform(seen.append, "thread", modes="text")
@@ -97,6 +74,7 @@ class Perform(TestCase):
             loop.run("text", 0)
         self.assertEqual(sorted(seen), ["closure", "delayed", "loop", "main", "thread"])
         self.assertEqual(invocation.result(), os.getpid())
+        loop.run(seconds=0)  # which is told of the invocation's end, in the common modes
 
     def test_cancelling(self) -> None:
         """BLK-1: a cancelled function is not called."""

@@ -23,13 +23,11 @@ from treadle import (
     Port,
     ReceivedDescriptor,
     RunLoop,
-    RunResult,
-    Scope,
     Timeout,
     notifications,
 )
 
-from support import LoopThread, TestCase
+from support import TestCase
 
 
 class PortTestCase(TestCase):
@@ -46,21 +44,6 @@ class PortTestCase(TestCase):
 
 
 class Receiving(PortTestCase):
-    def test_one_message_a_pass_in_their_order(self) -> None:
-        """PORT-5 PORT-6 MPORT-3"""
-        port = self.receiving()
-        before = self.loop.counters().messages
-        port.send(b"one", b"", id=1)
-        port.send(id=2**32 - 1)
-        self.assertEqual(self.loop.run(seconds=0, return_after_source_handled=True), RunResult.HANDLED_SOURCE)
-        self.assertEqual([(message.id, message.components) for message in self.got], [(1, (b"one", b""))])
-        self.assertIs(self.got[0].port, port)
-        self.assertIsNone(self.got[0].reply_port)
-        self.assertEqual(port.count, 1)
-        self.loop.run(seconds=0)
-        self.assertEqual(self.got[1].id, 2**32 - 1)
-        self.assertEqual(self.loop.counters().messages, before + 2)
-
     def test_bytes_of_all_kinds_are_copied(self) -> None:
         """MPORT-2"""
         port = self.receiving()
@@ -103,28 +86,6 @@ class Receiving(PortTestCase):
         by_port = {message.port: message.components for message in self.got}
         self.assertEqual(by_port[plain], (pickle.dumps([1]),))
         self.assertEqual(by_port[pickling], ({"numbers": [1, 2], "bytes": b"text"}, b"bytes", plain))
-
-    def test_a_worker_answers(self) -> None:
-        """MPORT-1 PORT-4"""
-        with LoopThread() as worker:
-
-            def at_question(message: Message) -> None:
-                assert message.reply_port is not None
-                message.reply_port.send(message.components[0].upper(), id=message.id + 1)
-
-            def at_answer(message: Message) -> None:
-                self.got.append(message)
-                self.loop.stop()
-
-            question, answer = Port(at_question), Port(at_answer)
-            worker.loop.add(question)
-            self.loop.add(answer)
-            for number in range(20):
-                question.send(b"text", id=number, reply_port=answer)
-                self.assertEqual(self.loop.run(), RunResult.STOPPED)
-            question.close()
-            answer.invalidate()
-        self.assertEqual([(message.id, message.components) for message in self.got], [(n + 1, (b"TEXT",)) for n in range(20)])
 
     def test_many_threads_lose_nothing(self) -> None:
         """PORT-4 PORT-6 MPORT-2"""
@@ -211,14 +172,6 @@ class Ends(PortTestCase):
         self.assertTrue(carried.is_valid)
         carried.send(b"nobody reads this")
         self.assertEqual(carried.count, 1)
-
-    def test_a_scope_ends_its_ports(self) -> None:
-        """SCOPE-1 PORT-2"""
-        with Scope(label="of a test") as scope:
-            port = Port(label="scoped")
-            self.loop.add(port)
-            self.assertEqual([holder.kind for holder in scope.holders()], ["port"])
-        self.assertFalse(port.is_valid)
 
     def test_bad_arguments(self) -> None:
         """OBJ-2 MPORT-1"""

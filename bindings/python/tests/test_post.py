@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import gc
 import signal
-import threading
 import unittest
 import weakref
 from typing import Callable, List
@@ -15,7 +14,7 @@ from treadle import COMMON, ExceptHookArgs, LoopClosed, Mode, RunLoop, RunResult
 from treadle import _capi, _registry
 from treadle._library import native
 
-from support import WATCHDOG, LoopThread, TestCase, eventually, in_thread, seen_by_producers
+from support import WATCHDOG, TestCase, eventually, in_thread, seen_by_producers
 
 M = Mode("posts")
 
@@ -70,33 +69,6 @@ class Post(TestCase):
         seen = seen_by_producers(count, producers, queue)
         self.assertEqual(seen, [list(range(count))] * producers)
         self.assertEqual(_registry.posts, {})
-
-    def test_what_a_post_posts_waits(self) -> None:
-        """BLK-5: for the next drain, behind what was there; one that posts itself does not hang the pass."""
-
-        def again(number: int) -> None:
-            self.seen.append(number)
-            self.loop.post(again, number + 1)
-
-        self.loop.post(again, 0)
-        self.loop.post(self.seen.append, "behind")
-        self.assertEqual(self.poll(), [0, "behind", 1])
-        self.assertEqual(self.poll(), [2, 3])
-        self.loop.post(self.seen.append, "last")
-        self.assertEqual(self.poll(), [4, "last", 5])
-        _registry.posts.clear()
-        self.assertEqual(self.poll(), [])
-
-    def test_only_common_modes(self) -> None:
-        """BLK-4: what another mode does not admit waits, ahead of what comes later."""
-        with Source() as source:
-            self.loop.add(source, "not common")
-            self.loop.post(self.seen.append, 1)
-            self.loop.perform(self.seen.append, 2, modes=["not common"])
-            self.loop.run("not common", 0)
-            self.assertEqual(self.seen, [2])
-            self.loop.post(self.seen.append, 3)
-            self.assertEqual(self.poll(), [2, 1, 3])
 
     def test_a_nested_run(self) -> None:
         """BLK-6: it runs what is posted meanwhile, and leaves the rest of the drain to the outer one."""

@@ -123,30 +123,6 @@ class StartAndStop(TestCase):
         """
         self.assertEqual(self.assertRuns(script), "interrupted\ndone\n")
 
-    def test_at_once(self) -> None:
-        """THR-18, STOP-9: the rest of the pass is not called, and is counted."""
-        for at_once in (False, True):
-            worker = Thread()
-            called: List[str] = []
-            inside, go_on = threading.Event(), threading.Event()
-
-            def first() -> None:
-                called.append("first")
-                inside.set()
-                self.wait(go_on)
-
-            loop = worker.loop
-            loop.post(first)
-            for _ in range(3):
-                loop.post(called.append, "other")
-            worker.start()
-            self.wait(inside)
-            worker.stop(at_once=at_once)
-            go_on.set()
-            worker.join(WATCHDOG)
-            self.assertEqual(called, ["first"] if at_once else ["first"] + 3 * ["other"])
-            self.assertEqual(loop.counters().discarded, 3 if at_once else 0)
-
 
 if __name__ == "__main__":
     unittest.main()
