@@ -136,8 +136,8 @@ static bool make_group(bool limits_memory) {
         if (mkdir(group, 0700) != 0) continue;
         snprintf(path, sizeof path, "%s/cgroup.procs", group);
         bool is_group = stat(path, &list) == 0;
-        bool is_limited = limit_by("memory.max", "67108864") || limit_by("memory.limit_in_bytes", "67108864");
-        if (!limit_by("memory.swap.max", "0")) limit_by("memory.memsw.limit_in_bytes", "67108864");
+        bool is_limited = limit_by("memory.max", "536870912") || limit_by("memory.limit_in_bytes", "536870912");
+        if (!limit_by("memory.swap.max", "0")) limit_by("memory.memsw.limit_in_bytes", "536870912");
         if (is_group && (is_limited || !limits_memory)) return true;
         CHECK_INT(rmdir(group), 0);
     }
