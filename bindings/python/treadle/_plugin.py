@@ -91,6 +91,8 @@ class Plugin(Scope):
         log: Optional[PluginLog] = None,
         writable: bool = False,
         isolated: bool = False,
+        id: Optional[str] = None,
+        load_timeout: Optional[float] = None,
         timeout: Optional[float] = None,
     ) -> Plugin:
         """Loads a plugin, and starts nothing (PLUG-1). It belongs to the scope that the calling thread has entered.
@@ -101,14 +103,17 @@ class Plugin(Scope):
         address of one, or for plugins in Python any object; kept until the plugin has ended. log: told of messages, on
         any thread, as log(id, level, text); without one they go to the logger "treadle.plugins". writable: take a file that
         other users may write or replace. isolated: run a shared library in a process of its own, whose end is a PluginError of the
-        calls that it interrupts, and a message. timeout: how long the end of a with-statement waits, in seconds; None waits for ever.
+        calls that it interrupts, and a message; the next two are for such a one. id: its id in this program, in the place of its own, so
+        that a library can be loaded several times. load_timeout: how long its load, and then its start, may take, in seconds: then its
+        process is killed; None sets no limit. timeout: how long the end of a with-statement waits, in seconds; None waits for ever.
         Raises PluginError for a file that is refused, or is no plugin; Error with TREADLE_E_EXISTS for an id that is loaded
-        already, with TREADLE_E_NOT_FOUND for a setting that it does not have; InvalidArgument for a value that the setting's
-        type does not allow; SystemFailure where there is no such file; LoopClosed if the scope is closed; and what the body
+        already, with TREADLE_E_NOT_FOUND for a setting that it does not have; Timeout behind load_timeout; ValueError for an isolated
+        file or module of Python, which treadle-python-plugin isolates; InvalidArgument for a value that the setting's
+        type does not allow, or an id that is invalid; SystemFailure where there is no such file; LoopClosed if the scope is closed; and what the body
         of a module raises. Any thread. Since 1.0.
         """
         limit = timeout_of(timeout, "timeout")
-        origin = Origin(source, settings, host_name, host_version, extensions, log, writable, isolated)
+        origin = Origin(source, settings, host_name, host_version, extensions, log, writable, isolated, id, load_timeout)
 
         def load(record: Record, config: Any, out: Any) -> int:
             return guarded(native.treadle_plugin_load, config, out)

@@ -17,6 +17,7 @@ from ._arguments import encoded_text, wrong_type
 from ._plugin_calls import Record
 from ._plugin_description import Value, pairs_of
 from ._plugin_entries import functions
+from ._types import nanoseconds
 
 #: Where a plugin comes from: a shared library, a file that ends with .py, or a module.
 PluginSource = Union[str, "os.PathLike[str]", ModuleType]
@@ -43,10 +44,14 @@ class Origin:
         log: Optional[PluginLog],
         writable: bool,
         isolated: bool,
+        id: Optional[str],
+        load_timeout: Optional[float],
     ) -> None:
         if not isinstance(source, (str, os.PathLike, ModuleType)):
             raise wrong_type("source", "a path or a module", source)
         self._path = None if isinstance(source, ModuleType) else _path_of(source)
+        if isolated and (self._path is None or self._path.suffix == ".py"):
+            raise ValueError("source is of Python, and runs in this process: treadle-python-plugin isolates files of Python")
         pairs_of(settings)
         self.source = source
         self.settings: Dict[str, Value] = dict(settings or {})
@@ -57,6 +62,11 @@ class Origin:
         if extensions is not None and not callable(extensions) and not isinstance(extensions, Mapping):
             raise wrong_type("extensions", "a dict or a function", extensions)
         self._log = log
+        self._id, self._load_timeout = id, load_timeout
+        self._encoded_id = None if id is None else encoded_text(id, "id")
+        self._limit = 0 if load_timeout is None else nanoseconds(load_timeout, "load_timeout")
+        if load_timeout is not None and self._limit <= 0:
+            raise ValueError("load_timeout is not above 0")
         self._flags = (_capi.PLUGIN_LOAD_WRITABLE if writable else 0) | (_capi.PLUGIN_LOAD_ISOLATED if isolated else 0)
 
     def renewed(self, source: Optional[PluginSource], settings: Optional[Mapping[str, Value]]) -> Origin:
@@ -70,6 +80,8 @@ class Origin:
             self._log,
             bool(self._flags & _capi.PLUGIN_LOAD_WRITABLE),
             bool(self._flags & _capi.PLUGIN_LOAD_ISOLATED),
+            self._id,
+            self._load_timeout,
         )
 
     def record(self) -> Record:
@@ -94,6 +106,8 @@ class Origin:
             log=ctypes.cast(pointers["log"].pointer, _capi.treadle_plugin_log_fn),
             info=record.number,
             flags=self._flags,
+            timeout_ns=self._limit,
+            id=self._encoded_id,
         )
         if record.find is not None:
             config.get_extension = ctypes.cast(pointers["extension"].pointer, _capi.treadle_plugin_extension_fn)
@@ -107,7 +121,7 @@ class Origin:
             record.become(_plugin_file.load(path, bool(self._flags & _capi.PLUGIN_LOAD_WRITABLE)), pointers, is_own=True)
         elif path is not None:
             config.path = os.fsencode(path)
-            record.id = path.name
+            record.id = self._id or path.name
         if record.description is not None:
             config.query = _query
         return config
