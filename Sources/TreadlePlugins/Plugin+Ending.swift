@@ -181,6 +181,8 @@ extension Plugin {
     }
     PluginSettings.free(&state.pointee.values)
     treadle_system_free(state.pointee.path)
+    // A process of its own ends behind it: nothing stays.
+    if state.pointee.server != nil { stays = nil }
     let (scope, teller) = (state.pointee.scope, teller)
     treadle_system_free(state)
     // Last, since it may end the thread.

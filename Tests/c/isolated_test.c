@@ -51,6 +51,7 @@ TEST(a_plugin_in_a_process_of_its_own_lives_as_any_other, "PLUG-2 PLUG-4 PLUG-6"
     CHECK(!is_mapped("isolated"));
     unload(plugin);
     CHECK(has_line("2 at stop") && has_line("2 at deinit"));
+    CHECK(!has_line("stays mapped"));
     have_no_children();
     CHECK_INT(child_signals, 0);
 }
