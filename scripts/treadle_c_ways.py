@@ -52,7 +52,7 @@ CANNOT = (
 
 #: Tests that take seconds each, mostly of races and of many rounds.
 SLOW = (
-    "closure_retire deadlock descriptor_model fault fork_random host_random libraries_* mixed_race notification perform_busy "
+    "closure_retire descriptor_model fault fork_random host_random libraries_* mixed_race notification perform_busy "
     "perform_end plugin_race plugin_storm port_race priority random removal_race scale scope scope_race shutdown signal_burst "
     "signal_threads spin stale_close storm thread_fork thread_join thread_stop unwind"
 )
@@ -129,14 +129,14 @@ ONLY = {
         "message_port_look message_port_look_process message_port_name message_port_stranger message_port_user mixed_race mode "
         "notification object observer perform perform_end plugin plugin_refused plugin_versions port port_call port_fault "
         "process_fork pull random routine routine_direct routine_fault run scope scope_value source stop storm thread "
-        "thread_dictionary thread_join timer timer_fire trace trace_call unwind wake"
+        "thread_dictionary thread_join timer timer_fire trace trace_call unwind waits wake"
     ),
     # Each kind of object, in a static program: it loads no plugins, and its own functions have no names there.
     "musl-static": (
         "bad_input block busy_pass cancel_race close closure common_modes concurrency condition counters deadlock delays descriptor "
         "descriptor_batch descriptor_closed discard errno fork host host_next host_random invocation invocation_run items label last_resort "
         "lock loop message_port mixed_race mode notification object observer pass perform pool port process_fork pull random routine run "
-        "scope scope_value shutdown source stop storm thread thread_fork timer trace wake"
+        "scope scope_value shutdown source stop storm thread thread_fork timer trace waits wake"
     ),
     "aarch64-16k": PAGES,
     "aarch64-64k": PAGES,

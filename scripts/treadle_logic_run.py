@@ -34,7 +34,7 @@ SCENES, TESTS, FIRST, EACH = 8.0, 20.0, 60, 0.25
 SILENT, IDLE, LONGEST = 60, 20, 90
 #: Tests that begin by chance, or that take too long for each of many mutants.
 LEFT = (
-    "random storm host_random mixed_race fork_random descriptor_model calls_random message_port_fuzz signature_fuzz deadlock "
+    "random storm host_random mixed_race fork_random descriptor_model calls_random message_port_fuzz signature_fuzz "
     "scale plugin_storm perform_scale"
 ).split()
 
