@@ -23,7 +23,7 @@ package struct PluginState {
   let image: UnsafeMutablePointer<libtreadle_image>?
   /// Of one in a process of its own, which has no image.
   let isolated: IsolatedPlugin?
-  /// The plugin's own, and what this version knows of it.
+  /// The description as it lies in the plugin's file, and a copy of the members that this version knows.
   let original: UnsafePointer<treadle_plugin_description>
   let description: treadle_plugin_description
   /// Its own copies; nil for none.

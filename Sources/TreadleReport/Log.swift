@@ -5,8 +5,8 @@ import CTreadleSystem
 import TreadleCore
 package import TreadleBase
 
-/// Messages for who debugs: where they go, and which of them were written already. All of it lies in the page that is
-/// new in the child of a fork, guarded by its lock.
+/// Messages for whoever debugs: where they go, and which of them were written already. All of it is guarded by the lock
+/// that stands beside it, in the page that is empty in the child of a fork.
 package enum Log {
   private struct State {
     var handler: UnsafeMutablePointer<Handler>?

@@ -49,10 +49,7 @@ extension FixedText {
     let place = treadle_system_place_of(code)
     guard let name = place.function ?? place.file else { return }
     append(" (")
-    // Of a file the last part of its path.
-    append(
-      place.function != nil
-        ? name : UnsafePointer(strrchr(name, 47).map { $0 + 1 } ?? UnsafeMutablePointer(mutating: name)))
+    append(place.function == nil ? lastPart(ofPath: name) : name)
     if place.offset != 0 {
       append("+0x")
       append(hexadecimal: place.offset)
@@ -63,7 +60,11 @@ extension FixedText {
   /// The last part of the path of the file that an address lies in.
   mutating func append(fileOf address: UInt) {
     guard let name = treadle_system_place_of(address).file else { return append(handle: Handle(bits: address)) }
-    append(UnsafePointer(strrchr(name, 47).map { $0 + 1 } ?? UnsafeMutablePointer(mutating: name)))
+    append(lastPart(ofPath: name))
+  }
+
+  private func lastPart(ofPath path: UnsafePointer<CChar>) -> UnsafePointer<CChar> {
+    strrchr(path, 47).map { UnsafePointer($0 + 1) } ?? path
   }
 
   private mutating func append(hexadecimal number: UInt) {

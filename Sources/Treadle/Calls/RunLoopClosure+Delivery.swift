@@ -9,7 +9,7 @@ public enum RunLoopWait: UInt32, Sendable {
   case none = 0
   /// Until the function has returned. Since 1.0.
   case blocked = 1
-  /// Until then, and its own loop runs in the mode `.call` meanwhile. Since 1.0.
+  /// Until the function has returned. The caller's own loop runs in the mode `.call` meanwhile. Since 1.0.
   case running = 2
 }
 

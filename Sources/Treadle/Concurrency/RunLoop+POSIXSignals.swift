@@ -36,8 +36,8 @@ extension RunLoop {
   ///
   /// The signals are blocked in the calling thread, for good, and so in the threads that it makes from then on, and in
   /// programs that it starts: call this on the main thread before there are others, as with sd-event. A thread that
-  /// does not block them is where they do what they did before: end the process, or call its handler. Of those that are
-  /// sent to one thread, only the ones for the loop's come. Several sequences of one signal share it. Any thread.
+  /// does not block them is where they do what they did before: end the process, or call its handler. A signal that is
+  /// sent to one thread comes only if that is the loop's. Several sequences of one signal share it. Any thread.
   /// - Parameters:
   ///   - numbers: such as SIGINT, SIGTERM; neither SIGKILL nor SIGSTOP.
   ///   - mode: where they are watched.

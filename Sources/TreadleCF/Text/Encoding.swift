@@ -165,7 +165,7 @@ enum Encoding {
     return false
   }
 
-  /// Whether a character of two units that it cannot say is lost in two steps.
+  /// Whether each unit of a pair is lost by itself where the encoding lacks the pair's character.
   var losesUnits: Bool {
     switch self {
     case .ascii, .latin1: true

@@ -146,7 +146,7 @@ struct Text {
     append(self, whole)
   }
 
-  /// Adds UTF-8; false, with some of it added, for bytes that are none.
+  /// Adds UTF-8. False for bytes that are not UTF-8; what stands before them has been added then.
   mutating func append(utf8: UnsafePointer<UInt8>, _ count: Int) -> Bool {
     var reader = UTF8Reader(utf8, count)
     let plain = reader.skipASCII()

@@ -9,7 +9,7 @@ package enum ClosurePool {
   package struct Counts {
     /// Stubs in the library's code.
     package let capacity: UInt32
-    /// Those of closures that are not drained, and of those that wait to be used again.
+    /// Stubs of closures that are not drained; stubs that wait until they may be used again.
     package let used, retired: UInt32
     /// Function pointers from libffi's own allocation.
     package let allocated: UInt32

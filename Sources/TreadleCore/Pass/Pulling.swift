@@ -153,7 +153,7 @@ extension Loop {
     while let inner = self.frame, inner != frame {
       settle(inner, .abandoned)
       abandonBatch(inner)
-      // What was dropped may have called clients, who have left another one.
+      // Dropping calls clients, and one of them may have begun a run and left it open: that is the innermost now.
       if self.frame == inner { _ = unlink(inner) }
     }
     state.goingOn = state.life

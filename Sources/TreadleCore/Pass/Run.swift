@@ -277,8 +277,8 @@ extension Loop {
     return state.stop.bitwiseAnd(~bits, ordering: .relaxed).oldValue & bits
   }
 
-  /// A wake-up is for the innermost run (WAKE-1). What was queued for it and that run has not called, in whose mode it
-  /// may not be eligible, is called by the run around it, which does not sleep before.
+  /// A wake-up is for the innermost run (WAKE-1). That run may end without calling all that was queued with the
+  /// wake-up, since not all of it is eligible in its mode. The run around it calls the rest before it sleeps.
   @inline(never)
   private func leaveQueued(to outer: Frame.Pointer) {
     outer.pointee.wasWoken = true

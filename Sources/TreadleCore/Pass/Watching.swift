@@ -5,9 +5,9 @@ import CTreadleSystem
 import Synchronization
 import TreadleBase
 
-/// Delivering while somebody debugs, a trace is recorded, or a probe has a listener: each callout is timed and told of,
-/// once before for a descriptor that has failed. It goes the way that `deliver` goes, with the same steps in between.
-/// Events that a host fetches are not timed.
+/// Delivering while somebody debugs, a trace is recorded, or a probe has a listener: each callout is timed and told of
+/// behind its call; a descriptor that has failed is told of before it as well. The steps are those of `deliver`. Events
+/// that a host fetches are not timed.
 extension Loop {
   @inline(never)
   func deliverWatched(_ frame: Frame.Pointer) {

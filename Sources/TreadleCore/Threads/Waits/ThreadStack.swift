@@ -67,7 +67,7 @@ package struct ThreadStack {
 
 /// Something whose calls a thread waits for: what is looked for on the stacks of others.
 package struct RestTarget {
-  /// Whether a call of it is on a stack (`ThreadStack`). No lock may be taken.
+  /// Whether a thread is inside of a call of this object, by that thread's `ThreadStack`. It takes no lock.
   package typealias IsOn = @convention(c) (UInt, UnsafeRawPointer) -> Bool
   package let word: UInt
   package let isOn: IsOn

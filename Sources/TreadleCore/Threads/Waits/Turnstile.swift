@@ -8,7 +8,7 @@ package import TreadleBase
 /// whatever thread. All-zero bytes are a closed one.
 package struct Turnstile: ~Copyable {
   private let completion: Completion
-  /// What the wait graph knows of the wait. Written before it begins, read by who finds that it has.
+  /// What the wait graph knows of the wait. Written before the wait begins; read by the thread that finds it begun.
   private var token = WaitToken()
 
   package init() { completion = Completion() }
