@@ -124,24 +124,4 @@ extension MessagePort {
     } while ReplyWait.isOngoing(wait) && !treadle_system_is_closed_now()
       && (until == Clock.forever || Clock.now() < until)
   }
-
-  /// Gives the client the reply.
-  private func hand(_ payload: inout MessagePayload, _ request: Request) throws(Failure) {
-    guard let reply = request.reply else { return payload.free() }
-    hold()
-    var call = MessageCall(self, payload)
-    call.reply = reply
-    call.info = request.info
-    let isOpen = MessageCall.make(&call) { memory in
-      guard let call = memory?.assumingMemoryBound(to: MessageCall.self).pointee else { return }
-      call.reply?(call.payload.data, call.payload.size, call.info)
-    }
-    if isForked {
-      call.payload.forget()
-      throw Runtime.forkedFailure
-    }
-    call.payload.free()
-    letGo()
-    if !isOpen { throw Shutdown.failure }
-  }
 }

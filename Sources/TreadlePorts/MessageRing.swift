@@ -29,19 +29,19 @@ struct MessageRing: ~Copyable {
   static let capacity: UInt32 = 65536
   /// The most data of a frame that goes by the ring: a larger one would fill it.
   static let mostData = 16384
-  private static let unit: UInt32 = 32
+  static let unit: UInt32 = 32
   private static let page = 4096
   static let size = page + 2 * Int(capacity)
 
-  private let memory: UnsafeMutableRawPointer
-  private let isServer: Bool
+  let memory: UnsafeMutableRawPointer
+  let isServer: Bool
   /// Rung by the other end, and watched by this one for edges.
   let ownBell: MessageSocket
   let otherBell: MessageSocket
   /// How many bytes this end has received and sent: what the memory says of that is for the other end. The port's lock;
   /// a loop that looks out for frames reads the first without.
-  private let received = Atomic<UInt32>(0)
-  private var sent: UInt32 = 0
+  let received = Atomic<UInt32>(0)
+  var sent: UInt32 = 0
   /// How many lent files this end has copied, and sent; the file that it has sent last; whether a thread has that in
   /// hand. The port's lock.
   private var copied: UInt32 = 0
@@ -49,7 +49,7 @@ struct MessageRing: ~Copyable {
   private var kept = MessageSocket.none
   private var isLending = false
   /// The port's, and one of a loop that looks out for frames.
-  private let references = Atomic<UInt32>(1)
+  let references = Atomic<UInt32>(1)
   /// The loop that looks out for frames (`Lookout`), as an address; 0 for none. Written by its thread.
   let lookingLoop = Atomic<UInt>(0)
 
@@ -124,7 +124,7 @@ struct MessageRing: ~Copyable {
     drop(ring)
   }
 
-  private static func drop(_ ring: Pointer) {
+  static func drop(_ ring: Pointer) {
     if ring.pointee.references.subtract(1, ordering: .acquiringAndReleasing).newValue != 0 { return }
     ring.pointee.ownBell.close()
     ring.pointee.otherBell.close()
@@ -136,7 +136,7 @@ struct MessageRing: ~Copyable {
   // MARK: What both ends see
 
   /// A cache line for each end, first of the way to the server, then of the way to the sender.
-  private enum Word: Int {
+  enum Word: Int {
     /// Bytes that were sent; the sending end's, as the next one.
     case sent = 0
     /// 1 + the processor that the sending end ran on; 0: not said. A hint.
@@ -155,10 +155,10 @@ struct MessageRing: ~Copyable {
   private static let lane = 256
 
   @inline(__always)
-  private func word(_ word: Word, ofWayTo server: Bool) -> UnsafeMutablePointer<Atomic<UInt32>> {
+  func word(_ word: Word, ofWayTo server: Bool) -> UnsafeMutablePointer<Atomic<UInt32>> {
     (memory + word.rawValue + (server ? 0 : MessageRing.lane)).assumingMemoryBound(to: Atomic<UInt32>.self)
   }
-  private func area(ofWayTo server: Bool) -> UnsafeMutableRawPointer {
+  func area(ofWayTo server: Bool) -> UnsafeMutableRawPointer {
     memory + MessageRing.page + (server ? 0 : Int(MessageRing.capacity))
   }
 
@@ -178,7 +178,7 @@ struct MessageRing: ~Copyable {
   /// Has the own watcher look again, behind all others that it has to look at.
   func ringOwnBell() { _ = treadle_system_bell_ring(ownBell.number) }
 
-  private static func room(for length: Int) -> UInt32 {
+  static func room(for length: Int) -> UInt32 {
     (UInt32(truncatingIfNeeded: MessageFrame.size &+ length) &+ (unit &- 1)) & ~(unit &- 1)
   }
 
@@ -238,79 +238,5 @@ struct MessageRing: ~Copyable {
   mutating func countCopy() {
     copied &+= 1
     word(.copied, ofWayTo: isServer).pointee.store(copied &+ 1, ordering: .releasing)
-  }
-
-  // MARK: Receiving
-
-  private var receivedSoFar: UInt32 { received.load(ordering: .relaxed) }
-  /// A look that decides nothing: `pop` and `fallAsleep` look again.
-  var isEmpty: Bool { word(.sent, ofWayTo: isServer).pointee.load(ordering: .relaxed) == receivedSoFar }
-
-  /// Asks for the bell to be rung for the next frame. False if there is one already.
-  func fallAsleep() -> Bool {
-    word(.isAsleep, ofWayTo: isServer).pointee.store(1, ordering: .sequentiallyConsistent)
-    return word(.sent, ofWayTo: isServer).pointee.load(ordering: .sequentiallyConsistent) == receivedSoFar
-  }
-
-  /// The same, and rings the bell if there is a frame already.
-  func askForBell() {
-    if !fallAsleep() { ringOwnBell() }
-  }
-
-  /// Where the other end says that it runs.
-  var processorOfOther: UInt32 { word(.processor, ofWayTo: isServer).pointee.load(ordering: .relaxed) }
-
-  /// Has the calling thread's loop look out for frames, in place of the bell. False if it may not.
-  static func lookOut(_ ring: Pointer, by loop: Loop) -> Bool {
-    let received = withUnsafePointer(to: ring.pointee.received) { UnsafeMutablePointer(mutating: $0) }
-    let isLooking = loop.lookOut(
-      sent: ring.pointee.word(.sent, ofWayTo: ring.pointee.isServer), received: received,
-      object: UnsafeMutableRawPointer(ring), handOver: handOver)
-    if !isLooking { return false }
-    ring.pointee.references.add(1, ordering: .relaxed)
-    ring.pointee.lookingLoop.store(loop.identity, ordering: .relaxed)
-    ring.pointee.word(.isAsleep, ofWayTo: ring.pointee.isServer).pointee.store(0, ordering: .relaxed)
-    return true
-  }
-
-  private static let handOver: Lookout.HandOver = { memory in
-    let ring = memory.assumingMemoryBound(to: MessageRing.self)
-    ring.pointee.lookingLoop.store(0, ordering: .relaxed)
-    ring.pointee.askForBell()
-    drop(ring)
-  }
-
-  /// Takes the next frame.
-  func pop(_ out: inout MessageSocket.Received) -> MessageSocket.Receipt {
-    let received = receivedSoFar
-    let there = word(.sent, ofWayTo: isServer).pointee.load(ordering: .acquiring) &- received
-    if there == 0 { return .nothing }
-    if there > MessageRing.capacity || there & (MessageRing.unit &- 1) != 0 { return .closed }
-    let area = area(ofWayTo: isServer)
-    var head: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
-    memcpy(&head, area + Int(received & (MessageRing.capacity &- 1)), MessageFrame.size)
-    if head.1 > UInt64(MessageRing.mostData) { return .closed }
-    let length = Int(head.1)
-    let room = MessageRing.room(for: length)
-    if room > there { return .closed }
-    guard let buffer = treadle_system_allocate(MessageFrame.size &+ length) else { return .noMemory }
-    memcpy(buffer, &head, MessageFrame.size)
-    let at = Int((received &+ UInt32(MessageFrame.size)) & (MessageRing.capacity &- 1))
-    let first = min(length, Int(MessageRing.capacity) &- at)
-    memcpy(buffer + MessageFrame.size, area + at, first)
-    if first < length { memcpy(buffer + MessageFrame.size + first, area, length &- first) }
-    let bytes = UnsafeRawBufferPointer(start: buffer, count: MessageFrame.size &+ length)
-    guard let frame = MessageFrame.parse(bytes, size: bytes.count, files: 0, from: isServer ? .sender : .server) else {
-      treadle_system_free(buffer)
-      return .closed
-    }
-    // The reply to it is written there, by this processor.
-    let next = self.area(ofWayTo: !isServer) + Int(sent & (MessageRing.capacity &- 1))
-    treadle_system_prefetch_for_writing(next)
-    treadle_system_prefetch_for_writing(next + 64)
-    self.received.store(received &+ room, ordering: .relaxed)
-    word(.received, ofWayTo: isServer).pointee.store(received &+ room, ordering: .releasing)
-    out = MessageSocket.Received(frame: frame, payload: MessagePayload(in: buffer, size: length))
-    return .frame
   }
 }

@@ -102,51 +102,6 @@ extension MessagePort {
     if at.pointee != nil { at.pointee = wait.pointee.next }
   }
 
-  /// Takes in what has come: each reply goes to the thread that waits for it, one for which nobody waits is dropped.
-  /// Takes it all, or `whileAwaited`: a source that is still ready is performed again. False when the other side has
-  /// gone. The caller holds the item. `loop`: the calling thread's, if its innermost run calls the port.
-  @discardableResult
-  func takeReplies(_ item: Item, whileAwaited: Bool = false, _ loop: Loop? = nil) -> Bool {
-    let isThere = try? withSocket { socket throws(Failure) in
-      let isBySocket = !whileAwaited || takeEvents()
-      if !takeRepliesByRing(loop) { return false }
-      if !isBySocket { return true }
-      var received = MessageSocket.Received()
-      for _ in 0..<64 {
-        switch socket.receive(&received, from: .server) {
-        case .frame:
-          // The client has named the user that serves the name, and trusts that one.
-          if !received.open(isOwn: true) {
-            _ = takeRepliesByRing(nil)
-            return false
-          }
-          if received.frame.has(MessageFrame.Flag.lent) { countCopy() }
-          if received.frame.isAboutRing {
-            if !takeRing(&received) { return false }
-          } else if !hand(&received) && whileAwaited {
-            return true
-          }
-        case .nothing: return true
-        case .noMemory:
-          rest()
-          return true
-        case .closed:
-          // What was in the ring when it was closed.
-          _ = takeRepliesByRing(nil)
-          return false
-        }
-      }
-      return true
-    }
-    return isThere == true
-  }
-
-  private func countCopy() {
-    lock()
-    state.ring?.pointee.countCopy()
-    unlock()
-  }
-
   /// False if no thread waits for any other reply.
   @discardableResult
   func hand(_ received: inout MessageSocket.Received) -> Bool {

@@ -51,34 +51,6 @@ extension Loop {
     }
   }
 
-  /// A callback has returned. The timer, if it is over, has left its mode by this, and the mode's reference is the
-  /// caller's to drop. The lock is held.
-  @inline(__always)
-  private func endTimer(_ item: Item) -> Item? {
-    assertHeld()
-    guard let mode = item.mode, mode.isOf(self) else {
-      unlock()
-      item.settleFiring(.due)
-      lock()
-      return nil
-    }
-    if item.endOneShot() {
-      unlink(item, of: item, from: mode)
-      item.giveBackPlain()
-      return nil
-    }
-    if item.endFiring(.due) { return nil }
-    if item.hasNote(Item.Note.aliased) {
-      item.restEverywhere()
-      unlock()
-      item.leaveEverything()
-      lock()
-      return nil
-    }
-    unlink(item, of: item, from: mode)
-    return item.endUnderLock() ? nil : item
-  }
-
   /// The lock is held.
   @inline(__always)
   private func takeTimer(_ frame: Frame.Pointer) -> Item? {
@@ -166,22 +138,6 @@ extension Loop {
   func isLeftToHost(_ item: Item, _ frame: Frame.Pointer) -> Bool {
     guard item.hasTrait(Item.Trait.indirect), let context = item.context else { return false }
     return context.pointee.main.object != frame.pointee.host?.object && context.pointee.main.isFetched
-  }
-}
-
-extension Item {
-  /// What follows a callback, whichever loop has the timer, by however many memberships. No lock is held; the timer is
-  /// held, or called.
-  @inline(never)
-  func settleFiring(_ firing: Firing) {
-    var isOver = false
-    let loop = withDueLocked { loop -> Loop? in
-      isOver = !endFiring(firing)
-      if isOver { restEverywhere() }
-      return loop
-    }
-    if isOver { return leaveEverything() }
-    if let loop, loop.isWaitedFor { loop.interruptSleep() }
   }
 }
 
