@@ -53,6 +53,38 @@ static void *invalidate_it(void *item) {
 }
 SCENE(removal_against_invalidation, "OBJ-5, SRC0-2") { remove_against(invalidate_it); }
 
+/* What signal handlers may call takes no lock of a loop: it comes anywhere between the owner's entry of its lock and its leave, while
+ * another thread visits the loop. */
+static void add_and_remove(treadle_source self, void *info) {
+    (void)self, (void)info;
+    add(second);
+    REQUIRE_OK(treadle_loop_remove(loop, second, TREADLE_DEFAULT_MODE));
+    count(&performed);
+}
+static void make_one_that_adds(void) {
+    source = make_source(add_and_remove, NULL, NULL);
+    second = make_source(count_perform, NULL, NULL);
+    add(source);
+    REQUIRE_OK(treadle_source_signal_and_wake(source));
+}
+static void *visit(void *item) {
+    treadle_status status = treadle_loop_add(loop, item, TREADLE_DEFAULT_MODE);
+    REQUIRE(status == TREADLE_OK || status == TREADLE_IGNORED || status == TREADLE_E_CLOSED);
+    return NULL;
+}
+SCENE(a_loop_is_woken_and_stopped_while_its_owner_enters_its_lock, "OBJ-10, WAKE-1, STOP-9") {
+    treadle_source visitor = make_source(count_perform, NULL, NULL);
+    pthread_t owner = start_owner(make_one_that_adds), other = start(visit, visitor);
+    REQUIRE_OK(treadle_loop_wake(loop));
+    REQUIRE_OK(treadle_loop_request_stop(loop, 0));
+    join(other);
+    join_owner(owner);
+    REQUIRE(counted(&performed) <= 1);
+    REQUIRE_OK(treadle_release(source));
+    REQUIRE_OK(treadle_release(second));
+    REQUIRE_OK(treadle_release(visitor));
+}
+
 /* Behind a run that has ended since its mode is empty, its thread knows what came before that. */
 static int before_removal;
 static void *run_until_empty(void *info) {
