@@ -134,4 +134,86 @@ TEST(functions_that_are_signal_safe, "OBJ-10") {
     CHECK_INT(treadle_release(parked), TREADLE_OK);
 }
 
+/* --- At each instruction of what a thread does to its own loop ------------------------------------------------- */
+
+#if defined __x86_64__ && !defined SANITIZED
+enum { TRAP_FLAG = 0x100 }; /* behind each instruction comes SIGTRAP, but in its handler */
+static volatile bool is_stepping;
+static volatile long steps;
+
+static void on_step(int number, siginfo_t *info, void *context) {
+    greg_t *flags = &((ucontext_t *)context)->uc_mcontext.gregs[REG_EFL];
+    (void)info;
+    steps++;
+    on_signal(number);
+    if (!is_stepping) *flags &= ~(greg_t)TRAP_FLAG;
+}
+static int performed, called;
+static treadle_timer stepped_timer;
+static treadle_source stepped_source;
+static void perform(treadle_source self, void *info) { (void)self, (void)info, performed++; }
+static void start_one(void) { CHECK_INT(treadle_timer_start(SECONDS(3600), 0, do_nothing, NULL, &stepped_timer), TREADLE_OK); }
+static void set_it(void) { CHECK_INT(treadle_timer_set_time(stepped_timer, treadle_time_now() + SECONDS(60), 0), TREADLE_OK); }
+static void add_one(void) { CHECK_INT(treadle_loop_add(own, stepped_source, TREADLE_DEFAULT_MODE), TREADLE_OK); }
+static void signal_it(void) { CHECK_INT(treadle_source_signal(stepped_source), TREADLE_OK); }
+static void post_one(void) { CHECK_INT(treadle_loop_post(own, count_call, &called), TREADLE_OK); }
+static void run_once(void) { CHECK(treadle_loop_run(own, TREADLE_DEFAULT_MODE, 0, 0) > 0); }
+static void remove_it(void) { CHECK_INT(treadle_loop_remove(own, stepped_source, TREADLE_DEFAULT_MODE), TREADLE_OK); }
+static void end_it(void) { CHECK_INT(treadle_invalidate(stepped_timer), TREADLE_OK); }
+static void release_it(void) { CHECK_INT(treadle_release(stepped_timer), TREADLE_OK); }
+static void (*const calls[])(void) = {start_one, set_it, add_one, signal_it, post_one, run_once, set_it, remove_it, end_it, release_it};
+
+static treadle_status run_to_the_end(void) {
+    treadle_status status;
+    while ((status = poll_mode(TREADLE_DEFAULT_MODE)) == TREADLE_RUN_STOPPED) {}
+    return status;
+}
+static void step_through(const struct attempt *its) {
+    attempt = its;
+    called = performed = 0;
+    for (size_t i = 0; i < COUNT(calls); i++) {
+        long before = steps;
+        is_stepping = true;
+        __builtin_ia32_writeeflags_u64(__builtin_ia32_readeflags_u64() | TRAP_FLAG);
+        calls[i]();
+        is_stepping = false;
+        __asm__ volatile("nop");
+        CHECK(steps > before + 50);
+        /* What a stop has left to the next run. */
+        if (calls[i] == run_once) CHECK_INT(run_to_the_end(), TREADLE_RUN_TIMED_OUT);
+    }
+    if (wrong_results + wrong_errnos + allocations > 0)
+        check_failed(__FILE__, __LINE__, "%s: %d wrong results, %d of errno, %d allocations", its->function, (int)wrong_results, (int)wrong_errnos,
+                     (int)allocations);
+    CHECK_INT(called, 1);
+    CHECK_INT(performed, 1);
+}
+static void *visit(void *info) {
+    CHECK_INT(treadle_loop_add(own, info, TREADLE_DEFAULT_MODE), TREADLE_OK);
+    CHECK_INT(treadle_loop_remove(own, info, TREADLE_DEFAULT_MODE), TREADLE_OK);
+    return NULL;
+}
+static int64_t stop_own(void) { return treadle_loop_request_stop(own, 0); }
+
+/* One of them is anywhere between its entry of its loop's lock and its leave, by its bias and, once another thread has visited, without. */
+TEST(a_handler_interrupts_each_instruction_of_a_loops_own_thread, "OBJ-10") {
+    static const struct attempt own_attempts[] = {
+        {"treadle_loop_wake", wake_own, TREADLE_OK}, {"treadle_loop_request_stop", stop_own, TREADLE_OK}};
+    if (is_way("valgrind")) return; /* which has no trap flag */
+    own = treadle_loop_current();
+    source = make_source(NULL, NULL);
+    CHECK(sigaction(SIGTRAP, &(struct sigaction){.sa_sigaction = on_step, .sa_flags = SA_SIGINFO}, NULL) == 0);
+    for (size_t i = 0; i < COUNT(own_attempts); i++) {
+        for (int visits = 0; visits < 2; visits++) {
+            stepped_source = make_source(perform, NULL);
+            if (visits > 0) on_thread(visit, source);
+            step_through(&own_attempts[i]);
+            CHECK_INT(treadle_release(stepped_source), TREADLE_OK);
+        }
+    }
+    CHECK(signal(SIGTRAP, SIG_DFL) != SIG_ERR);
+    CHECK_INT(treadle_release(source), TREADLE_OK);
+}
+#endif
+
 TEST_MAIN()
