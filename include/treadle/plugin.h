@@ -306,10 +306,10 @@ typedef struct treadle_plugin_config {
  *  library or named by the environment variable TREADLE_PLUGIN_PROCESS), and the host never maps its file. The plugin's handles, loops and
  *  threads are that process's. Its description has no functions (treadle_plugin_get_info). If its process ends in any way, the
  *  calls in flight return TREADLE_E_PLUGIN, and the last error says by which signal or exit status. A close always comes to an end: a
- *  process that does not end in the close's time is killed. The process ends with the host. Its standard output and standard error go to
- *  log; during the load with plugin NULL. No SIGCHLD is sent for it, and no wait for children finds it. A function query is refused
- *  (TREADLE_E_ARG). Extensions with a descriptor can be called from both sides: see treadle_extension_descriptor. A plugin that
- *  requires one without a descriptor does not start, and the log says why.
+ *  process that does not end in the close's time is killed; so treadle_scope_copy_holders lists nothing of what is in there. The process
+ *  ends with the host. Its standard output and standard error go to log; during the load with plugin NULL. No SIGCHLD is sent for it, and
+ *  no wait for children finds it. A function query is refused (TREADLE_E_ARG). Extensions with a descriptor can be called from both
+ *  sides: see treadle_extension_descriptor. A plugin that requires one without a descriptor does not start, and the log says why.
  *  It is mapped with RTLD_NOW and RTLD_LOCAL: all its symbols are resolved at once, and no other library is bound to it. The
  *  handle is that of the plugin's scope; release it. The plugin lives until it is closed, even after all releases. It belongs to
  *  the scope that the calling thread has entered, and is closed with it; the handle is then stale.

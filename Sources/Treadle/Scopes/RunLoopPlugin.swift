@@ -32,15 +32,21 @@ public final class RunLoopPlugin: Sendable {
   public typealias Log = @Sendable (Level, String) throws -> Void
 
   /// What was loaded.
+  /// What is said of a plugin in a process of its own alone, and holds for what a reload puts in its place, too.
+  private struct Isolation {
+    let id: String?
+    let loadTimeout: Duration?
+  }
+
   private final class Loaded: Sendable {
     let reference: Reference
-    let isIsolated: Bool
+    let isolation: Isolation?
     /// The body of the log, which the plugin has until it is over; 0 when it was given back.
     private let log: Atomic<UInt>
 
-    init(owning handle: OpaquePointer, isIsolated: Bool, log: UInt) {
+    init(owning handle: OpaquePointer, isolation: Isolation?, log: UInt) {
       reference = Reference(owning: handle)
-      self.isIsolated = isIsolated
+      self.isolation = isolation
       self.log = Atomic(log)
     }
 
@@ -61,39 +67,52 @@ public final class RunLoopPlugin: Sendable {
   ///   - path: of a library that only root and the process's user may write.
   ///   - settings: values by their keys; the others have their defaults.
   ///   - isolated: whether the plugin runs in a process of its own, whose end is an error of the calls that it
-  ///     interrupts, and a message.
+  ///     interrupts, and a message. The next two are for such a one.
+  ///   - id: its id in this program, in the place of its own, so that a library can be loaded several times.
+  ///   - loadTimeout: how long its load, and then its start, may take: then its process is killed. nil sets no limit.
   ///   - log: called on any thread with what the plugin tells. An error that it throws is passed to the last-resort
   ///     handler (THR-19). Kept until this object's `close` has ended the plugin, or for ever.
   /// - Throws: `TreadleError` with a message that names the symbol, the version or the key: for a file that is refused
-  ///   or is no plugin, a setting that it does not have or allow, an id that is loaded already. Since 1.0.
+  ///   or is no plugin, a setting that it does not have or allow, an id that is invalid or loaded already; `.timeout`
+  ///   for a load that takes longer than `loadTimeout`. Since 1.0.
   public convenience init(
-    path: String, settings: [String: String] = [:], isolated: Bool = false, log: Log? = nil
+    path: String, settings: [String: String] = [:], isolated: Bool = false, id: String? = nil,
+    loadTimeout: Duration? = nil, log: Log? = nil
   ) throws(TreadleError) {
-    let (handle, log) = try RunLoopPlugin.load(path, settings, isolated, log) { config, handle in
+    if !isolated && (id != nil || loadTimeout != nil) {
+      throw TreadleError(.argument, "an id or a loadTimeout is for an isolated plugin")
+    }
+    let isolation = isolated ? Isolation(id: id, loadTimeout: loadTimeout) : nil
+    let (handle, log) = try RunLoopPlugin.load(path, settings, isolation, log) { config, handle in
       treadle_plugin_load(config, handle)
     }
-    self.init(Loaded(owning: handle, isIsolated: isolated, log: log))
+    self.init(Loaded(owning: handle, isolation: isolation, log: log))
   }
 
   private init(_ loaded: Loaded) { current = Locked(loaded) }
 
   private static func load(
-    _ path: String, _ settings: [String: String], _ isIsolated: Bool, _ log: Log?,
+    _ path: String, _ settings: [String: String], _ isolation: Isolation?, _ log: Log?,
     _ load: (UnsafePointer<treadle_plugin_config>, UnsafeMutablePointer<OpaquePointer?>) -> treadle_status
   ) throws(TreadleError) -> (OpaquePointer, UInt) {
-    let texts = [path] + settings.flatMap { [$0.key, $0.value] }
-    if texts.contains(where: { $0.utf8.contains(0) }) {
-      throw TreadleError(.argument, "the path, or a setting, contains a NUL")
+    let texts = settings.flatMap { [$0.key, $0.value] }
+    if ([path, isolation?.id ?? ""] + texts).contains(where: { $0.utf8.contains(0) }) {
+      throw TreadleError(.argument, "the path, the id, or a setting, contains a NUL")
+    }
+    if let timeout = isolation?.loadTimeout, timeout <= .zero {
+      throw TreadleError(.argument, "loadTimeout is not above zero")
     }
     let info = log.map { Body<Log>.pass($0) }
     var handle: OpaquePointer?
-    let status = RunLoopPlugin.withTexts(Array(texts.dropFirst())) { settings in
-      path.withCString { path in
+    let status = RunLoopPlugin.withTexts(texts) { settings in
+      RunLoopPlugin.withTexts([path] + (isolation?.id.map { [$0] } ?? [])) { names in
         var config = treadle_plugin_config()
         config.struct_size = MemoryLayout<treadle_plugin_config>.size
-        config.path = path
+        config.path = names?[0]
+        config.id = names?[1]
+        config.timeout_ns = isolation?.loadTimeout.map(\.nanoseconds) ?? 0
         config.settings = settings
-        config.flags = isIsolated ? UInt32(TREADLE_PLUGIN_LOAD_ISOLATED) : 0
+        config.flags = isolation != nil ? UInt32(TREADLE_PLUGIN_LOAD_ISOLATED) : 0
         config.info = info
         if info != nil {
           config.log = { info, _, level, text in
@@ -156,17 +175,17 @@ public final class RunLoopPlugin: Sendable {
   ///   - log: as above.
   ///   - timeout: for the old one's end; nil waits for ever.
   /// - Returns: this object, which is for the new one from now on; that runs in a process of its own if the old one
-  ///   did.
+  ///   did, under the same id and within the same time.
   /// - Throws: `TreadleError` as `init` and `start`, and when the old one does not end in time. Since 1.0.
   @discardableResult
   public func reload(
     path: String, settings: [String: String] = [:], timeout: Duration? = nil, log: Log? = nil
   ) throws(TreadleError) -> RunLoopPlugin {
     let old = current.withLock { $0 }
-    let (handle, log) = try RunLoopPlugin.load(path, settings, old.isIsolated, log) { config, handle in
+    let (handle, log) = try RunLoopPlugin.load(path, settings, old.isolation, log) { config, handle in
       treadle_plugin_reload(old.reference.handle, config, timeout.limit, handle)
     }
-    let new = Loaded(owning: handle, isIsolated: old.isIsolated, log: log)
+    let new = Loaded(owning: handle, isolation: old.isolation, log: log)
     current.withLock { $0 = new }
     old.giveLogBack()
     return self
