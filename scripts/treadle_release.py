@@ -68,6 +68,11 @@ def archive_of(folder: Path, name: str, moment: int) -> bytes:
     return gzip.compress(room.getvalue(), mtime=0)
 
 
+def source_name(name: str) -> str:
+    """The source archive's. Python's source distribution has the name without the word."""
+    return f"{name}-source.tar.gz"
+
+
 def bill(name: str, version: str, moment: int, source: bytes, files: "dict[str, bytes]", versions: "dict[str, str]") -> str:
     """The bill of materials: what is released, what it is made of, and by which tools."""
 
@@ -82,7 +87,7 @@ def bill(name: str, version: str, moment: int, source: bytes, files: "dict[str, 
 
     checksum = [{"algorithm": "SHA256", "checksumValue": digest(source)}]
     packages = [
-        package("treadle", "treadle", version, "Apache-2.0", checksums=checksum, packageFileName=f"{name}.tar.gz", supplier="Organization: the Treadle authors")
+        package("treadle", "treadle", version, "Apache-2.0", checksums=checksum, packageFileName=source_name(name), supplier="Organization: the Treadle authors")
     ]
     relations = [relation("DOCUMENT", "DESCRIBES", "treadle")]
     for part, terms, kind, remark in PARTS:
