@@ -53,7 +53,7 @@ CANNOT = (
 #: Tests that take seconds each, mostly of races and of many rounds.
 SLOW = (
     "closure_retire descriptor_model fault fork_random host_random libraries_* mixed_race notification perform_busy "
-    "perform_end plugin_race plugin_storm port_race priority random removal_race scale scope scope_race shutdown signal_burst "
+    "perform_end plugin_race plugin_storm port_race priority random removal_race scale scope scope_race shutdown signal_burst signal_safe "
     "signal_threads spin stale_close storm thread_fork thread_join thread_stop unwind"
 )
 
@@ -93,6 +93,7 @@ ALONE = (
 #: What a way leaves to `make soak`: (ways, tests, reason).
 SOAK = (
     ("debug", SLOW, "make check has two minutes; the other ways run them, and what asserts in them asserts in the short ones"),
+    ("debug", "allocation", "checks of debug builds cost memory; the shipped library's way counts"),
     ("thread", ALONE, "a single thread races with no other; the address sanitizer's way runs them, with the same assertions"),
     ("thread address", " ".join(RACES), "scenes of the explorer name the same steps (RACES); the shipped library's way runs them"),
     ("shared thread", "random descriptor_model", "programs against a model find faults of logic; the address sanitizer's way plays them"),
