@@ -4,10 +4,10 @@
 Swift toolchain."""
 
 import ctypes
-import os
-import shutil
 from pathlib import Path
 from typing import Callable, Iterator, NamedTuple, Optional
+
+from treadle_debug import tools
 
 DEFINITION, REFERENCE = 1 << 1, 1 << 2
 RECORD = 2  # a kind of what a unit depends on
@@ -34,8 +34,7 @@ class Index:
     EACH_TEXT = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p, Text)
 
     def __init__(self, folder: Path) -> None:
-        swift = Path(shutil.which(os.environ.get("SWIFT") or "swift") or "swift").resolve()
-        self._library = ctypes.CDLL(str(swift.parent.parent / "lib/libIndexStore.so"))
+        self._library = ctypes.CDLL(str(tools().parent / "lib/libIndexStore.so"))
         self._store = self._call("store_create", ctypes.c_void_p, str(folder).encode(), None)
         if not self._store:
             raise OSError(f"{folder} is no index")
