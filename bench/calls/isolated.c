@@ -4,7 +4,7 @@
  * isolated.c: plugins in processes of their own. A call of one number and its answer, one at a time, beside the same call in the process
  * (DIRECTLY), treadle_port_call (PLAINLY), and two loops of epoll with a bare pair of sockets (BY_HAND). From the load to the end of the
  * start, beside the start and end of an empty program. From a crash to the status of the call that it ends. Memory of one. */
-#include "calls.h"
+#include "by_hand.h"
 #include "plugin/measured.h"
 
 #include <fcntl.h>
@@ -13,10 +13,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -71,25 +69,16 @@ static void serve_port(int ready) {
 }
 
 /* By a bare pair of sockets. */
-static int ends[2], set;
-static void watch(int fd) {
-    struct epoll_event event = {.events = EPOLLIN};
-    set = epoll_create1(EPOLL_CLOEXEC);
-    demand(set >= 0 && epoll_ctl(set, EPOLL_CTL_ADD, fd, &event) == 0, "a socket can be watched");
-}
-static bool receive(int fd, int64_t *number) {
-    struct epoll_event event;
-    return epoll_wait(set, &event, 1, -1) == 1 && recv(fd, number, sizeof *number, MSG_DONTWAIT) == (ssize_t)sizeof *number;
-}
+static bool receive_number(int fd, int64_t *number) { return receive(fd, number, sizeof *number) == sizeof *number; }
 static int64_t next_by_hand(int64_t number) {
-    demand(send(ends[0], &number, sizeof number, 0) == (ssize_t)sizeof number && receive(ends[0], &number), "a number travels");
+    demand(send(ends[0], &number, sizeof number, 0) == (ssize_t)sizeof number && receive_number(ends[0], &number), "a number travels");
     return number;
 }
 static void serve_bare(int ready) {
     int64_t number;
     watch(ends[1]);
     demand(write(ready, "r", 1) == 1, "a pipe can be written");
-    while (receive(ends[1], &number)) {
+    while (receive_number(ends[1], &number)) {
         number++;
         if (send(ends[1], &number, sizeof number, 0) != (ssize_t)sizeof number) return;
     }

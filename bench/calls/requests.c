@@ -3,14 +3,12 @@
  *
  * requests.c: requests to a message port of another process and their replies, of 64 and of 4,096 bytes, one at a time; beside
  * two loops of epoll with a bare SOCK_SEQPACKET socket. Both processes are on one processor, or on one each. */
-#include "calls.h"
+#include "by_hand.h"
 
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -53,29 +51,17 @@ static void ask_port(void) {
 
 /* --- By a bare socket ------------------------------------------------------------------------------------ */
 
-static int ends[2], set;
-static void watch(int fd) {
-    struct epoll_event event = {.events = EPOLLIN};
-    set = epoll_create1(EPOLL_CLOEXEC);
-    demand(set >= 0 && epoll_ctl(set, EPOLL_CTL_ADD, fd, &event) == 0, "a socket can be watched");
-}
-static size_t receive_bare(int fd, char *bytes) {
-    struct epoll_event event;
-    demand(epoll_wait(set, &event, 1, -1) == 1, "a socket becomes ready");
-    ssize_t size = recv(fd, bytes, MOST, MSG_DONTWAIT);
-    return size < 0 ? 0 : (size_t)size;
-}
 static void serve_bare(int ready) {
     watch(ends[1]);
     demand(write(ready, "r", 1) == 1, "a pipe can be written");
     for (;;) {
-        size_t size = receive_bare(ends[1], request);
+        size_t size = receive(ends[1], request, MOST);
         if (size == 0 || send(ends[1], request, size, 0) != (ssize_t)size) return;
     }
 }
 static void ask_bare(void) {
     demand(send(ends[0], request, length, 0) == (ssize_t)length, "a message can be sent");
-    demand(receive_bare(ends[0], reply) == length, "a reply has the size of its request");
+    demand(receive(ends[0], reply, MOST) == length, "a reply has the size of its request");
 }
 
 /* --- Both -------------------------------------------------------------------------------------------------- */

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import os
 import re
+import select
 import signal
 import subprocess
-import time
 import types
 from pathlib import Path
 from typing import Any
@@ -65,12 +65,16 @@ TREADLE_PLUGIN_EXPORT(description)
 """
 
 
-def is_there(process: int) -> bool:
-    """Whether it has not ended; one that nobody has waited for yet has."""
+def wait_for_end(process: int) -> None:
+    """A process that nobody has waited for yet has ended, too."""
     try:
-        return "State:\tZ" not in Path(f"/proc/{process}/status").read_text(encoding="utf-8")
-    except (FileNotFoundError, ProcessLookupError):
-        return False
+        end = os.pidfd_open(process)
+    except ProcessLookupError:
+        return
+    try:
+        select.select([end], [], [])
+    finally:
+        os.close(end)
 
 
 @needs_checkout
@@ -102,11 +106,9 @@ class Isolated(PluginCase):
         self.assertNotEqual(process, os.getpid())
         self.assertNotIn("own.so", Path("/proc/self/maps").read_text(encoding="utf-8"))
         os.kill(process, signal.SIGKILL)
+        wait_for_end(process)
         with self.assertRaisesRegex(PluginError, "SIGKILL"):
-            # The end may not have come by then.
-            while True:
-                plugin.set("kept", "text")
-                time.sleep(0.001)
+            plugin.set("kept", "text")
         self.assertTrue(plugin.close())
         self.assertEqual(plugin.state, PluginState.CLOSED)
 
@@ -137,8 +139,7 @@ class Isolated(PluginCase):
             self.assertRaises(Timeout, self.isolate, library, load_timeout=timeout)
             timeout *= 2
         for process in self.processes():
-            while is_there(process):
-                time.sleep(0.001)
+            wait_for_end(process)
         self.assertRaisesRegex(TypeError, "load_timeout", self.isolate, library, load_timeout="1")
         self.assertRaisesRegex(ValueError, "load_timeout", self.isolate, library, load_timeout=0)
         self.assertRaises(InvalidArgument, Plugin.load, library, load_timeout=1)

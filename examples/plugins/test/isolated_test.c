@@ -4,10 +4,10 @@
  * isolated_test.c: each of the example plugins in a process of its own: it does there what it does in the host's, or is refused with a
  * text that names why. docs/guide/plugins.md has the list. */
 #include "host.h"
+#include "listening.h"
 #include "../fetcher.h"
 #include "../lines.h"
 #include "../store.h"
-#include "../watcher.h"
 #include "../words.h"
 
 static treadle_plugin isolate(const char *name, const char *const *settings) {
@@ -25,15 +25,6 @@ static void refuse(treadle_status status, const char *reason) {
     treadle_last_error(&error);
     CHECK(status < 0);
     if (!strstr(error.message, reason)) check_failed(__FILE__, __LINE__, "\"%s\" does not name %s", error.message, reason);
-}
-
-static atomic_int told;
-static char told_text[256];
-static void be_told(void *info, const char *text) {
-    CHECK(info == &told);
-    snprintf(told_text, sizeof told_text, "%s", text);
-    atomic_fetch_add(&told, 1);
-    has_come();
 }
 
 static void log_isolated(const char *name, const char *line, const char *const *settings) {

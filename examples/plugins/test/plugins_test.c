@@ -4,21 +4,12 @@
  * plugins_test.c: hosts the plugins, each alone and all together, and unloads them: at rest, at work, from another thread, and
  * a hundred times. */
 #include "host.h"
+#include "listening.h"
 #include "storing.h"
 #include "../lines.h"
-#include "../watcher.h"
 #include "../words.h"
 
 /* --- The watcher ------------------------------------------------------------------------------------- */
-
-static atomic_int told;
-static char told_text[256];
-static void be_told(void *info, const char *text) {
-    CHECK(info == &told);
-    snprintf(told_text, sizeof told_text, "%s", text);
-    atomic_fetch_add(&told, 1);
-    has_come();
-}
 
 static void watch_once(void) {
     const char *folder = new_folder(), *file = in_folder(folder, "a file");
