@@ -22,64 +22,6 @@ import Synchronization
 package struct Reference: ~Copyable {
   private let word: Atomic<UInt64>
 
-  /// What a word says.
-  package struct Seen: BitwiseCopyable {
-    let bits: UInt64
-
-    @inline(__always)
-    package var generation: UInt32 { UInt32(truncatingIfNeeded: bits >> 40) }
-    /// The life has ended: nobody refers to the object.
-    @inline(__always)
-    package var isGone: Bool { bits & Reference.counts == 0 }
-    @inline(__always)
-    package var own: UInt64 { bits >> 7 & Reference.mostOwn }
-    @inline(__always)
-    package var clients: UInt64 { bits >> 25 & Reference.mostClients }
-    package var isLastGeneration: Bool { bits >> 40 == Reference.lastGeneration }
-    @inline(__always)
-    package func has(_ mark: UInt64) -> Bool { bits & mark != 0 }
-    @inline(__always)
-    func isLive(_ generation: UInt32) -> Bool { self.generation == generation && !isGone }
-    /// The word with one more reference of our own.
-    @inline(__always)
-    fileprivate var withOneMore: UInt64 { own < Reference.fullOwn ? bits &+ Reference.one : bits }
-  }
-
-  /// Of items; other objects have none but `awaited` and `abandoned`.
-  package enum Mark {
-    /// The item was not invalidated (OBJ-5).
-    package static let valid: UInt64 = 1
-    /// The source was signalled, and not performed since (SRC0-6).
-    package static let signalled: UInt64 = 2
-    /// The thread that queues the source wakes the loop: a signal asked for that, or a caller was told that the source
-    /// is signalled.
-    package static let wakeWanted: UInt64 = 4
-    /// The source was signalled again before it was performed.
-    package static let repeated: UInt64 = 8
-    /// Somebody waits until none of our own references is left.
-    package static let awaited: UInt64 = 16
-    /// What is used up with a signal.
-    package static let ofSignal = signalled | wakeWanted | repeated
-    /// Its scope was closed: no client has, or gets, a reference.
-    package static let abandoned: UInt64 = 32
-    /// The item's own cell is claimed: for a membership, which may just be beginning or ending, or by a thread that has
-    /// the item's lock.
-    package static let claimed: UInt64 = 64
-    static let all: UInt64 = 127
-  }
-
-  package static let mostClients: UInt64 = 0x7FFF
-  fileprivate static let mostOwn: UInt64 = 0x3_FFFF
-  /// From `manyOwn` on none of our own references is counted down any more, and from `fullOwn` on none up: the object
-  /// stays for ever, and the count never runs into the next one. What threads add and take back at the same time fits
-  /// in between.
-  private static let manyOwn: UInt64 = 0x3_0000
-  private static let fullOwn: UInt64 = 0x3_8000
-  private static let client: UInt64 = 1 << 25
-  private static let one: UInt64 = 1 << 7
-  fileprivate static let counts: UInt64 = 0xFF_FFFF_FF80
-  fileprivate static let lastGeneration: UInt64 = 0xFF_FFFF
-
   @inline(__always)
   package var seen: Seen { Seen(bits: word.load(ordering: .acquiring)) }
   /// For a thread that has queued a signalled source and looks whether a wake-up is wanted for it. Of the threads that
@@ -177,16 +119,7 @@ package struct Reference: ~Copyable {
 
   /// Adds one, if the object is still the one meant.
   @inline(__always)
-  package borrowing func hold(_ generation: UInt32) -> Bool {
-    var now = word.load(ordering: .relaxed)
-    while Seen(bits: now).isLive(generation) {
-      let (isExchanged, original) = word.weakCompareExchange(
-        expected: now, desired: Seen(bits: now).withOneMore, ordering: .acquiringAndReleasing)
-      if isExchanged { return true }
-      now = original
-    }
-    return false
-  }
+  package borrowing func hold(_ generation: UInt32) -> Bool { hold(generation, clearing: 0) != nil }
 
   /// Adds one of our own references, and clears marks in the same exchange. What was there before; nil for an object
   /// that is not the one meant.
@@ -243,7 +176,8 @@ package struct Reference: ~Copyable {
     return now & (Reference.counts | Mark.all & ~mark) == Reference.one && end(Seen(bits: now))
   }
 
-  /// The same of the client's reference. What is marked of an item goes with it, unless somebody waits for the end.
+  /// Drops the client's reference and ends the life with it, in one exchange, if it is the only one. What is marked of
+  /// an item goes with it, unless a thread waits for the end. False with nothing changed.
   @inline(__always)
   package borrowing func endIfOnlyClient(_ generation: UInt32) -> Bool {
     let now = Seen(bits: word.load(ordering: .relaxed))
