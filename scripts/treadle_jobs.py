@@ -158,9 +158,13 @@ class Result:
 
 #: Lines that name what failed, in the reports of the runners: those of C and C++, their checks, unittest, Swift, sanitizers, and make.
 NAMES_A_FAILURE = re.compile(
-    r"^\S+\.(?:c|h|cpp|hpp):\d+: |^(?:FAIL|ERROR): |: failed$|: check failed|recorded an issue|^[✘✗]|^not ok|ended with [1-9]|ended by signal"
+    r"^--- |^\S+\.(?:c|h|cpp|hpp):\d+: |^(?:FAIL|ERROR): |: failed$|: check failed|recorded an issue|^[✘✗]|^not ok|ended with -?\d|ended by signal"
+    r"|: no progress for |does not build$"
     r"|^[A-Z]\w*(?:Error|Exception): |(?:WARNING|ERROR|SUMMARY): \w+Sanitizer|\b(?:error|Fatal error): "
 )
+
+#: Lines of programs that passed.
+SAYS_NOTHING_FAILED = re.compile(r"\b\d+ passed, 0 failed|^skipped: ")
 
 
 def digest(results: "list[Result]", most: int = 8) -> str:
@@ -169,7 +173,8 @@ def digest(results: "list[Result]", most: int = 8) -> str:
     for result in results:
         if result.failed:
             found = [line.strip() for line in result.text.splitlines() if NAMES_A_FAILURE.search(line)]
-            found = found or [line.strip() for line in result.text.splitlines() if line.strip()][-most:]
+            said = [line.strip() for line in result.text.splitlines() if line.strip() and not SAYS_NOTHING_FAILED.search(line)]
+            found = found or said[-most:] or [f"{result.failed} failed, and nothing names them"]
             lines += [f"failed: {result.name}: {line[:240]}" for line in dict.fromkeys(found[:most])]
     return "\n".join(lines)
 

@@ -25,6 +25,18 @@ def sum_of(text: str, status: int) -> "tuple[int, int]":
     return passed, max(failed, 1) if status else failed
 
 
+def end_of(status: int) -> str:
+    """How a program ended."""
+    return f"ended with {status}" if status >= 0 else f"ended by signal {-status}"
+
+
+def end_of_test(text: str, status: int) -> str:
+    """How a program of tests ended, with its last line if that is not its sum."""
+    how = end_of(status)
+    last = text.rstrip("\n").rpartition("\n")[2]
+    return how if SUM.match(last) else f"{how}, and its last line is not its sum: {last[:100]!r}"
+
+
 class BuildError(Exception):
     """A compiler's complaints."""
 
@@ -71,7 +83,7 @@ class Builder:
             output.unlink(missing_ok=True)
             ran = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
             if ran.returncode != 0:
-                raise BuildError(ran.stdout)
+                raise BuildError(f"{ran.stdout}{command[0]}: error: {end_of(ran.returncode)}")
             found = list(inputs)
             if depends:
                 _, _, names = depends.read_text().replace("\\\n", " ").partition(": ")

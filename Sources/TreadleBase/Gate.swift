@@ -23,7 +23,7 @@ package struct Gate: ~Copyable {
   package borrowing func unlock() {
     assert(LockOrder.leave(.gate), "a gate is opened by the thread that closed it")
     holder.store(0, ordering: .releasing)
-    if treadle_system_named() != 0 { Inheritance.giveBack() }
+    if treadle_system_named(Inheritance.Kind.gate) != 0 { Inheritance.giveBack(Inheritance.Kind.gate) }
   }
 
   /// In the child of a fork, where nobody else is left.
@@ -37,7 +37,7 @@ package struct Gate: ~Copyable {
       if holder.spin(id) { return }
       treadle_system_yield()
     }
-    Inheritance.wait(for: holder, as: id)
+    Inheritance.wait(Inheritance.Kind.gate, for: holder, as: id)
   }
 }
 

@@ -4,41 +4,51 @@
 import CTreadleSystem
 import Synchronization
 
-/// Threads that wait for a gate lend their priority to its holder, so that none waits longer than the holder's few
-/// instructions take, whatever else wants the processor.
+/// Threads that wait for a gate, or for the owner of a loop's lock to leave it, lend their priority to its holder, so
+/// that none waits longer than the holder's few instructions take, whatever else wants the processor.
 ///
 /// The kernel lends the priority of who sleeps on a word to the thread whose id the word holds, until that thread gives
-/// the word up. Gates are opened by a plain store, so they are not such words. There is one for the whole process, and
-/// a mutex around it: the waiter whose turn it is names the gate's holder in it, then looks at the gate again behind a
-/// barrier on all processors; whoever opens a gate looks for his name behind the opening. So either the waiter sees the
-/// gate open, or the holder sees his name and gives the word up.
+/// the word up. These locks are opened by a plain store, so they are not such words. There is one word of each kind
+/// for the whole process, and a mutex around it, the turn: the waiter whose turn it is names the lock's holder in the
+/// word, then looks at the lock again behind a barrier on all processors; whoever opens a lock looks for his name
+/// behind the opening. So either the waiter sees the lock open, or the holder sees his name and gives the word up.
+///
+/// Who has a turn waits for a thread that has a lock of that kind, and such a thread takes no turn of the same kind or
+/// of an earlier one. So whoever has the turn of the gates waits for a thread that waits for nothing, and whoever has
+/// that of the loops' locks for one that waits at most for a gate.
 enum Inheritance {
-  /// Takes the gate for the calling thread.
-  static func wait(for gate: borrowing Atomic<UInt32>, as id: UInt32) {
-    let turn = Mutex.at(treadle_system_turn())
+  /// The locks that lend by one word, in the order in which a thread takes them.
+  enum Kind {
+    static let loop: UInt32 = 0
+    static let gate: UInt32 = 1
+  }
+
+  /// Takes a lock for the calling thread; `id` 0: waits until it is open.
+  static func wait(_ kind: UInt32, for lock: borrowing Atomic<UInt32>, as id: UInt32) {
+    let turn = Mutex.at(treadle_system_turn(kind))
     turn.pointee.take()
     var patience = Patience()
-    while !gate.spin(id) {
-      if !lend(to: gate.load(ordering: .relaxed), gate) { patience.wait() }
+    while !lock.spin(id) {
+      if !lend(kind, to: lock.load(ordering: .relaxed), lock) { patience.wait() }
     }
     turn.pointee.giveBack()
   }
 
-  /// Sleeps until the holder has opened the gate; false if the kernel has no barriers, or no such words.
-  private static func lend(to holder: UInt32, _ gate: borrowing Atomic<UInt32>) -> Bool {
+  /// Sleeps until the holder has opened the lock; false if the kernel has no barriers, or no such words.
+  private static func lend(_ kind: UInt32, to holder: UInt32, _ lock: borrowing Atomic<UInt32>) -> Bool {
     if holder == 0 { return true }
-    treadle_system_set_named(holder)
-    defer { treadle_system_set_named(0) }
+    treadle_system_set_named(kind, holder)
+    defer { treadle_system_set_named(kind, 0) }
     if treadle_system_barrier() < 0 { return false }
-    return gate.load(ordering: .relaxed) != holder || treadle_system_futex_lock(treadle_system_named_word()) == 0
+    return lock.load(ordering: .relaxed) != holder || treadle_system_futex_lock(treadle_system_named_word(kind)) == 0
   }
 
-  /// Somebody is named as the holder of a gate: the calling thread perhaps, which has just opened one.
+  /// Somebody is named as the holder of a lock: the calling thread perhaps, which has just opened one.
   @inline(never)
-  static func giveBack() {
+  static func giveBack(_ kind: UInt32) {
     let ids: UInt32 = 0x3FFF_FFFF
-    if treadle_system_named() & ids == treadle_system_thread().pointee.id {
-      treadle_system_futex_unlock(treadle_system_named_word())
+    if treadle_system_named(kind) & ids == treadle_system_thread().pointee.id {
+      treadle_system_futex_unlock(treadle_system_named_word(kind))
     }
   }
 

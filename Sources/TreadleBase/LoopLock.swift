@@ -88,7 +88,7 @@ package struct LoopLock: ~Copyable {
   @inline(__always)
   private borrowing func leave() {
     inside.store(0, ordering: .releasing)
-    if treadle_system_named() != 0 { Inheritance.giveBack() }
+    if treadle_system_named(Inheritance.Kind.loop) != 0 { Inheritance.giveBack(Inheritance.Kind.loop) }
   }
 
   @inline(never)
@@ -136,7 +136,7 @@ package struct LoopLock: ~Copyable {
   private borrowing func stopOwner() {
     bias.store(Bias.visited, ordering: .relaxed)
     if treadle_system_barrier() < 0 { outlastStores() }
-    if inside.load(ordering: .acquiring) != 0 { Inheritance.wait(for: inside, as: 0) }
+    if inside.load(ordering: .acquiring) != 0 { Inheritance.wait(Inheritance.Kind.loop, for: inside, as: 0) }
   }
 
   /// The kernel refuses barriers from here on.

@@ -113,11 +113,12 @@ struct treadle_system_mutex {
 struct treadle_system_slab {
     _Alignas(16) uint32_t words[4];
 };
-/* How threads that wait for gates lend their priority (Inheritance). `named` is a futex. */
+/* How threads that wait for a kind of lock lend their priority (Inheritance). `named` is a futex. */
 struct treadle_system_inheritance {
     _Alignas(64) struct treadle_system_mutex turn;
     uint32_t named;
 };
+enum { TREADLE_SYSTEM_INHERITANCES = 2 };
 /* The locks of items' memberships: an item has the one of its slot's number (ItemLocks). */
 enum { TREADLE_SYSTEM_ITEM_LOCKS = 32 };
 struct treadle_system_item_mutex {
@@ -158,7 +159,7 @@ struct treadle_system_life {
     struct treadle_system_registry plugins; /* that are loaded (PluginRegistry) */
     struct treadle_system_registry trace; /* that goes on (TraceSession) */
     struct treadle_system_registry message_ports; /* that have a name (MessagePortRegistry) */
-    struct treadle_system_inheritance inheritance;
+    struct treadle_system_inheritance inheritances[TREADLE_SYSTEM_INHERITANCES];
     struct treadle_system_closings closings; /* last: in a page that only message ports write */
 };
 extern struct treadle_system_life treadle_system_present_life __attribute__((visibility("hidden")));
@@ -260,16 +261,20 @@ static inline struct treadle_system_mutex *TREADLE_SYSTEM_NONNULL treadle_system
 }
 static inline struct treadle_system_mutex *TREADLE_SYSTEM_NONNULL treadle_system_start_lock(void) { return &treadle_system_present_life.start_mutex; }
 
-static inline struct treadle_system_mutex *TREADLE_SYSTEM_NONNULL treadle_system_turn(void) { return &treadle_system_present_life.inheritance.turn; }
-/* Looked at behind what the caller has just written, as far as the compiler goes (see treadle_system_barrier). */
-static inline uint32_t treadle_system_named(void) {
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    return __atomic_load_n(&treadle_system_present_life.inheritance.named, __ATOMIC_RELAXED);
+/* `kind`: of locks, a number less than TREADLE_SYSTEM_INHERITANCES. */
+static inline struct treadle_system_inheritance *TREADLE_SYSTEM_NONNULL treadle_system_inheritance(uint32_t kind) {
+    return &treadle_system_present_life.inheritances[kind & (TREADLE_SYSTEM_INHERITANCES - 1)];
 }
-static inline void *TREADLE_SYSTEM_NONNULL treadle_system_named_word(void) { return &treadle_system_present_life.inheritance.named; }
-/* Relaxed: treadle_system_barrier orders it with the look at the gate. */
-static inline void treadle_system_set_named(uint32_t holder) {
-    __atomic_store_n(&treadle_system_present_life.inheritance.named, holder, __ATOMIC_RELAXED);
+static inline struct treadle_system_mutex *TREADLE_SYSTEM_NONNULL treadle_system_turn(uint32_t kind) { return &treadle_system_inheritance(kind)->turn; }
+/* Looked at behind what the caller has just written, as far as the compiler goes (see treadle_system_barrier). */
+static inline uint32_t treadle_system_named(uint32_t kind) {
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    return __atomic_load_n(&treadle_system_inheritance(kind)->named, __ATOMIC_RELAXED);
+}
+static inline void *TREADLE_SYSTEM_NONNULL treadle_system_named_word(uint32_t kind) { return &treadle_system_inheritance(kind)->named; }
+/* Relaxed: treadle_system_barrier orders it with the look at the lock. */
+static inline void treadle_system_set_named(uint32_t kind, uint32_t holder) {
+    __atomic_store_n(&treadle_system_inheritance(kind)->named, holder, __ATOMIC_RELAXED);
 }
 
 extern struct treadle_system_registry treadle_system_notifications __attribute__((visibility("hidden")));

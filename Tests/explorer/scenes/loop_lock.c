@@ -16,6 +16,8 @@ void explored_lock_end(struct lock *lock);
 void explored_lock_enter(struct lock *lock, bool is_owner);
 void explored_lock_leave(struct lock *lock);
 bool explored_lock_is_held(struct lock *lock);
+void explored_gate_lock(uint32_t *gate);
+void explored_gate_unlock(uint32_t *gate);
 
 static struct lock lock;
 static int guarded;
@@ -132,6 +134,33 @@ SCENE(two_owners_visit_each_others_locks, "RL-5, OBJ-6") {
     pthread_t first = start(own_other, NULL), second = start(own_and_visit_other, NULL);
     end_with(first, second, 3);
     REQUIRE(guarded_by_other == 2);
+}
+
+/* The owner waits for a gate while it is inside, as it does for what others queue, and a visitor waits for the owner. */
+static uint32_t gate;
+static int behind_gate;
+static void pass_gate(void) {
+    explored_gate_lock(&gate);
+    behind_gate++;
+    explored_gate_unlock(&gate);
+}
+static void *own_and_pass_gate(void *unused) {
+    explored_lock_begin(&lock);
+    explore_from_here();
+    set(&has_owner);
+    explored_lock_enter(&lock, true);
+    pass_gate();
+    guarded++;
+    explored_lock_leave(&lock);
+    return unused;
+}
+SCENE(the_owner_of_a_loops_lock_waits_for_a_gate_while_it_is_visited, "RL-5, OBJ-6") {
+    pthread_t owner = start(own_and_pass_gate, NULL);
+    await(&has_owner);
+    pthread_t visitor = start(visit, (void *)1);
+    pass_gate();
+    end_with(owner, visitor, 2);
+    REQUIRE(behind_gate == 2);
 }
 
 /* A fork while the owner is inside, or a visitor: the child has a lock of its own. */
