@@ -2,7 +2,8 @@
  * Copyright the Treadle authors
  *
  * all_calls.h: every function of the headers once, in a table: with it a test calls them all. Handles come from a struct, so
- * that one can be replaced by a bad one. Good ones can be called from top to bottom: what ends an object comes last. */
+ * that one can be replaced by a bad one. Good ones can be called from top to bottom: what ends an object comes last. The rows that
+ * follow from the declarations are in good_calls.h, which make generate writes; a row here goes before the one by rule. */
 #ifndef TREADLE_TEST_ALL_CALLS_H
 #define TREADLE_TEST_ALL_CALLS_H
 
@@ -37,10 +38,12 @@ struct call {
 HELPER bool returns_status(const struct call *call) { return call->result == 's' || call->result == 'q'; }
 
 #include "call_makers.h"
+#include "good_calls.h"
 
 /* The verbs that handles of several kinds understand: a line for each kind. */
 #define REFERENCE_CALLS(X, x, kind, V) X(treadle_retain__##x, U(kind), 's', 0, treadle_retain(V))
 #define REFERENCE_ENDS(X, x, kind, V) X(treadle_release__##x, U(kind), 's', 0, treadle_release(V))
+#define REFERENCES(X, x, kind, V) REFERENCE_CALLS(X, x, kind, V) REFERENCE_ENDS(X, x, kind, V)
 #define ITEM_CALLS(X, x, kind, V)                                                                  \
     X(treadle_loop_add__##x, U(LOOP) | U(kind), 's', 0, treadle_loop_add(L, V, h->mode))           \
     X(treadle_loop_contains__##x, U(LOOP) | U(kind), 'b', 0, treadle_loop_contains(L, V, h->mode)) \
@@ -56,240 +59,134 @@ HELPER bool returns_status(const struct call *call) { return call->result == 's'
     X(treadle_invalidate__##x, U(kind), 's', 0, treadle_invalidate(V))                         \
     X(treadle_close__##x, U(kind), 's', 0, treadle_close(V, 0))
 
-#define CALLS(X)                                                                                                   \
-    X(treadle_version, 0, '-', 0, treadle_version())                                                               \
-    X(treadle_version_string, 0, '-', 0, treadle_version_string() != NULL)                                         \
-    X(treadle_last_error, 0, '-', 0, treadle_last_error(&TREADLE_INIT(treadle_error_info)))                        \
-    X(treadle_status_name, 0, '-', 0, treadle_status_name(0) != NULL)                                              \
-    X(treadle_status_message, 0, '-', 0, treadle_status_message(0) != NULL)                                        \
-    X(treadle_after_fork_child, 0, '-', 0, treadle_after_fork_child())                                             \
-    X(treadle_time_now, 0, '-', 0, treadle_time_now())                                                             \
-    X(treadle_time_recent, 0, '-', 0, treadle_time_recent())                                                       \
-    X(treadle_time_from_seconds, 0, '-', 0, treadle_time_from_seconds(1, &h->out.i64))                             \
-    X(treadle_time_from_absolute, 0, '-', 0, treadle_time_from_absolute(1, &h->out.i64))                           \
-    X(treadle_time_to_absolute, 0, '-', 0, treadle_time_to_absolute(1) != 0)                                       \
-    X(treadle_loop_current, 0, 'p', 0, treadle_loop_current() != NULL)                                             \
-    X(treadle_loop_main, 0, 'p', 0, treadle_loop_main() != NULL)                                                   \
-    X(treadle_loop_copy_of_thread, 0, 's', 8, make_l(h))                                                           \
-    X(treadle_source_create, 0, 's', 8, make_s(h))                                                                 \
-    X(treadle_descriptor_create, 0, 's', 8, make_d(h))                                                             \
-    X(treadle_port_create, 0, 's', 8, make_p(h))                                                                 \
-    X(treadle_timer_create, 0, 's', 8, make_t(h))                                                                  \
-    X(treadle_observer_create, 0, 's', 8, make_o(h))                                                               \
-    X(treadle_signature_parse, 0, 's', 8, make_g(h))                                                               \
-    X(treadle_routine_create, 0, 's', 8, make_r(h))                                                                \
-    X(treadle_host_register, 0, 's', 8, make_h(h))                                                                 \
-    REFERENCE_CALLS(X, loop, LOOP, L) \
-    REFERENCE_ENDS(X, loop, LOOP, L) \
-    X(treadle_loop_wake, U(LOOP), 'q', 0, treadle_loop_wake(L))                                                    \
-    X(treadle_loop_set_interrupt_descriptor, U(LOOP), 's', 0, treadle_loop_set_interrupt_descriptor(L, -1))        \
-    X(treadle_loop_open_pollable, U(LOOP), 's', 4, open_and_close_pollable(L, &h->out.i32))                        \
-    X(treadle_loop_prepare, U(LOOP), 's', 8, treadle_loop_prepare(L, "pollable", &h->out.i64))                    \
-    X(treadle_loop_is_waiting, U(LOOP), 'b', 0, treadle_loop_is_waiting(L))                                        \
-    X(treadle_loop_is_current, U(LOOP), 'b', 0, treadle_loop_is_current(L))                                        \
-    X(treadle_loop_get_thread_id, U(LOOP), 's', 4, treadle_loop_get_thread_id(L, &h->out.i32))                     \
-    X(treadle_loop_get_current_mode, U(LOOP), 's', 8, treadle_loop_get_current_mode(L, TEXT))                    \
-    X(treadle_loop_get_modes, U(LOOP), 's', 8, treadle_loop_get_modes(L, TEXT))                                  \
-    X(treadle_loop_add_common_mode, U(LOOP), 's', 0, treadle_loop_add_common_mode(L, h->mode))                     \
-    X(treadle_loop_is_common_mode, U(LOOP), 'b', 0, treadle_loop_is_common_mode(L, h->mode))                       \
-    X(treadle_loop_copy_items, U(LOOP), 's', 8, copy_items(L, h))                                                  \
-    X(treadle_loop_get_counters, U(LOOP), 's', 0, treadle_loop_get_counters(L, &TREADLE_INIT(treadle_loop_counters))) \
-    X(treadle_set_log, 0, '-', 0, treadle_set_log(NULL, NULL, NULL))                                               \
-    X(treadle_trace_start, 0, 's', 0, treadle_trace_start("/dev/null"))                                            \
-    X(treadle_trace_mark, 0, 's', 0, treadle_trace_mark("mark", 1))                                                \
-    X(treadle_trace_stop, 0, 's', 0, treadle_trace_stop())                                                         \
-    X(treadle_get_kind__loop, U(LOOP), 's', 4, treadle_get_kind(L, &h->out.u32))                                   \
-    X(treadle_describe__loop, U(LOOP), 's', 8, treadle_describe(L, TEXT))                                      \
-    X(treadle_describe__thread, U(THREAD), 's', 8, treadle_describe(N, TEXT))                                  \
-    X(treadle_loop_post_in, U(LOOP), 's', 0, call_post_in(L))                                                      \
-    X(treadle_loop_post, U(LOOP), 's', 0, treadle_loop_post(L, call_nothing, h))                                   \
-    ITEM_CALLS(X, source, SOURCE, S)                                                                               \
-    ITEM_CALLS(X, descriptor, DESCRIPTOR, D)                                                                       \
-    ITEM_CALLS(X, timer, TIMER, T)                                                                                 \
-    ITEM_CALLS(X, port, PORT, P)                                                                                   \
-    ITEM_CALLS(X, observer, OBSERVER, O)                                                                           \
-    X(treadle_source_signal, U(SOURCE), 's', 0, treadle_source_signal(S))                                          \
-    X(treadle_source_signal_and_wake, U(SOURCE), 's', 0, treadle_source_signal_and_wake(S))                        \
-    X(treadle_source_is_signalled, U(SOURCE), 'b', 0, treadle_source_is_signalled(S))                              \
-    X(treadle_descriptor_set_events, U(DESCRIPTOR), 's', 0, treadle_descriptor_set_events(D, TREADLE_READABLE))    \
-    X(treadle_descriptor_get_events, U(DESCRIPTOR), 's', 4, treadle_descriptor_get_events(D, &h->out.u32))         \
-    X(treadle_descriptor_get_fd, U(DESCRIPTOR), 's', 4, treadle_descriptor_get_fd(D, &h->out.i32))                 \
-    X(treadle_port_send, U(PORT), 's', 0, treadle_port_send(P, &TREADLE_INIT(treadle_message_content), 0))         \
-    X(treadle_port_send_bytes, U(PORT), 's', 0, treadle_port_send_bytes(P, 1, "text", 4, 0))                       \
-    X(treadle_port_get_count, U(PORT), 's', 8, treadle_port_get_count(P, &h->out.size, &(size_t){0}))              \
-    REFERENCE_CALLS(X, message, MESSAGE, M)                                                                        \
-    X(treadle_get_kind__message, U(MESSAGE), 's', 4, treadle_get_kind(M, &h->out.u32))                             \
-    X(treadle_message_get_info, U(MESSAGE), 's', 0, treadle_message_get_info(M, &TREADLE_INIT(treadle_message_info))) \
-    X(treadle_message_get_component, U(MESSAGE), 's', 0, treadle_message_get_component(M, 0, &(treadle_component){0})) \
-    X(treadle_message_take_descriptor, U(MESSAGE), 's', 4, call_take(M, &h->out.i32))                              \
-    REFERENCE_ENDS(X, message, MESSAGE, M)                                                                         \
-    X(treadle_timer_set_time, U(TIMER), 's', 0, treadle_timer_set_time(T, 1, 0))                                      \
-    X(treadle_timer_get_next_fire, U(TIMER), 's', 8, treadle_timer_get_next_fire(T, &h->out.i64))                  \
-    X(treadle_timer_get_interval, U(TIMER), 's', 8, treadle_timer_get_interval(T, &h->out.i64))                    \
-    X(treadle_timer_set_tolerance, U(TIMER), 's', 0, treadle_timer_set_tolerance(T, 1))                            \
-    X(treadle_timer_get_tolerance, U(TIMER), 's', 8, treadle_timer_get_tolerance(T, &h->out.i64))                  \
-    X(treadle_loop_get_next_fire, U(LOOP), 's', 8, treadle_loop_get_next_fire(L, h->mode, &h->out.i64))            \
-    X(treadle_observer_get_activities, U(OBSERVER), 's', 4, treadle_observer_get_activities(O, &h->out.u32))       \
-    X(treadle_observer_repeats, U(OBSERVER), 'b', 0, treadle_observer_repeats(O))                                  \
-    X(treadle_signature_get_argument_count, U(SIGNATURE), 's', 8, treadle_signature_get_argument_count(G, &h->out.size)) \
-    X(treadle_signature_get_layout, U(SIGNATURE), 's', 8,                                                          \
-      treadle_signature_get_layout(G, 0, &h->out.size, &(size_t){0}))                                              \
-    X(treadle_signature_describe, U(SIGNATURE), 's', 8, treadle_signature_describe(G, TEXT))                       \
-    REFERENCE_CALLS(X, routine, ROUTINE, R) \
-    X(treadle_routine_call, U(ROUTINE), 's', 0, treadle_routine_call(R, NULL, NULL, 0))                            \
-    REFERENCE_ENDS(X, routine, ROUTINE, R) \
-    X(treadle_source_create__host, U(HOST), 's', 8, make_hs(h))                                                     \
-    X(treadle_port_create__host, U(HOST), 's', 8, make_hp(h))                                                       \
-    X(treadle_descriptor_create__host, U(HOST), 's', 8, make_hd(h))                                                 \
-    X(treadle_timer_create__host, U(HOST), 's', 8, make_ht(h))                                                      \
-    X(treadle_observer_create__host, U(HOST), 's', 8, make_ho(h))                                                   \
-    X(treadle_host_post, U(HOST) | U(LOOP), 's', 0, treadle_host_post(H, 1, L))                                    \
-    X(treadle_host_get_dropped, U(HOST), 's', 8, treadle_host_get_dropped(H, &h->out.u64))                         \
-    X(treadle_host_take_retired, U(HOST), 's', 8, treadle_host_take_retired(H, &(uint64_t){0}, 1, &h->out.size))   \
-    X(treadle_host_get_retired_count, U(HOST), 'p', 0, treadle_host_get_retired_count(H) != NULL)                  \
-    X(treadle_lock_create, 0, 's', 8, make_k(h))                                                                   \
-    REFERENCE_CALLS(X, lock, LOCK, K) \
-    REFERENCE_ENDS(X, lock, LOCK, K) \
-    X(treadle_lock_lock, U(LOCK), 's', 0, call_lock(K))                                                            \
-    X(treadle_lock_unlock, U(LOCK), 's', 0, call_unlock(K))                                                        \
-    X(treadle_condition_create, 0, 's', 8, make_c(h))                                                              \
-    REFERENCE_CALLS(X, condition, CONDITION, C) \
-    REFERENCE_ENDS(X, condition, CONDITION, C) \
-    X(treadle_condition_wait, U(CONDITION) | U(LOCK), 's', 0, call_wait(C, K))                                     \
-    X(treadle_condition_signal, U(CONDITION), 's', 0, treadle_condition_signal(C))                                 \
-    X(treadle_condition_broadcast, U(CONDITION), 's', 0, treadle_condition_broadcast(C))                           \
-    X(treadle_get_pthread__lock, U(LOCK), 's', 8, treadle_get_pthread(K, (uintptr_t *)&h->out.u64))                \
-    X(treadle_get_pthread__condition, U(CONDITION), 's', 8, treadle_get_pthread(C, (uintptr_t *)&h->out.u64))      \
-    X(treadle_pool_push, 0, 's', 8, make_pool(h))                                                                  \
-    X(treadle_pool_pop, 0, 's', 0, call_pop())                                                                     \
-    X(treadle_pool_add, 0, 's', 0, treadle_pool_add(NULL, call_nothing))                                           \
-    X(treadle_host_pool_add, U(HOST), 's', 0, treadle_host_pool_add(H, 1))                                         \
-    X(treadle_notification_add, 0, 's', 8,                                                                         \
+/* What does not follow from the declarations alone: it takes objects of several kinds, needs something made first, or has its place. */
+#define OTHER_CALLS(X) \
+    X(treadle_after_fork_child, 0, '-', 0, treadle_after_fork_child()) \
+    X(treadle_routine_create, 0, 's', 8, make_r(h)) \
+    REFERENCES(X, loop, LOOP, L) \
+    X(treadle_loop_set_interrupt_descriptor, U(LOOP), 's', 0, treadle_loop_set_interrupt_descriptor(L, -1)) \
+    X(treadle_loop_open_pollable, U(LOOP), 's', 4, open_and_close_pollable(L, &h->out.i32)) \
+    X(treadle_loop_prepare, U(LOOP), 's', 8, treadle_loop_prepare(L, "pollable", &h->out.i64)) \
+    X(treadle_loop_copy_items, U(LOOP), 's', 8, copy_items(L, h)) \
+    X(treadle_set_log, 0, '-', 0, treadle_set_log(NULL, NULL, NULL)) \
+    X(treadle_trace_start, 0, 's', 0, treadle_trace_start("/dev/null")) \
+    X(treadle_trace_mark, 0, 's', 0, treadle_trace_mark("mark", 1)) \
+    X(treadle_trace_stop, 0, 's', 0, treadle_trace_stop()) \
+    X(treadle_get_kind__loop, U(LOOP), 's', 4, treadle_get_kind(L, &h->out.u32)) \
+    X(treadle_describe__loop, U(LOOP), 's', 8, treadle_describe(L, TEXT)) \
+    X(treadle_describe__thread, U(THREAD), 's', 8, treadle_describe(N, TEXT)) \
+    ITEM_CALLS(X, source, SOURCE, S) \
+    ITEM_CALLS(X, descriptor, DESCRIPTOR, D) \
+    ITEM_CALLS(X, timer, TIMER, T) \
+    ITEM_CALLS(X, port, PORT, P) \
+    ITEM_CALLS(X, observer, OBSERVER, O) \
+    REFERENCE_CALLS(X, message, MESSAGE, M) \
+    X(treadle_get_kind__message, U(MESSAGE), 's', 4, treadle_get_kind(M, &h->out.u32)) \
+    X(treadle_message_take_descriptor, U(MESSAGE), 's', 4, call_take(M, &h->out.i32)) \
+    REFERENCE_ENDS(X, message, MESSAGE, M) \
+    REFERENCES(X, routine, ROUTINE, R) \
+    X(treadle_source_create__host, U(HOST), 's', 8, make_hs(h)) \
+    X(treadle_port_create__host, U(HOST), 's', 8, make_hp(h)) \
+    X(treadle_descriptor_create__host, U(HOST), 's', 8, make_hd(h)) \
+    X(treadle_timer_create__host, U(HOST), 's', 8, make_ht(h)) \
+    X(treadle_observer_create__host, U(HOST), 's', 8, make_ho(h)) \
+    REFERENCES(X, lock, LOCK, K) \
+    X(treadle_lock_lock, U(LOCK), 's', 0, call_lock(K)) \
+    X(treadle_lock_unlock, U(LOCK), 's', 0, call_unlock(K)) \
+    REFERENCES(X, condition, CONDITION, C) \
+    X(treadle_condition_wait, U(CONDITION) | U(LOCK), 's', 0, call_wait(C, K)) \
+    X(treadle_get_pthread__lock, U(LOCK), 's', 8, treadle_get_pthread(K, (uintptr_t *)&h->out.u64)) \
+    X(treadle_get_pthread__condition, U(CONDITION), 's', 8, treadle_get_pthread(C, (uintptr_t *)&h->out.u64)) \
+    X(treadle_pool_push, 0, 's', 8, make_pool(h)) \
+    X(treadle_pool_pop, 0, 's', 0, call_pop()) \
+    X(treadle_pool_add, 0, 's', 0, treadle_pool_add(NULL, call_nothing)) \
+    X(treadle_host_pool_add, U(HOST), 's', 0, treadle_host_pool_add(H, 1)) \
+    X(treadle_notification_add, 0, 's', 8, \
       make_n(h, add_notification(TREADLE_NOTIFY_THREAD_WILL_EXIT, NULL, call_notified, NULL, NULL, &h->out.u64))) \
-    X(treadle_notification_remove, 0, 's', 0, call_remove())                                                       \
-    X(treadle_notification_add__host, U(HOST), 's', 8,                                                             \
-      make_n(h, host_notification(H, 1, TREADLE_NOTIFY_THREAD_WILL_EXIT, NULL, &h->out.u64)))                       \
-    X(treadle_set_last_resort, 0, 's', 0, treadle_set_last_resort(NULL, NULL, NULL))                               \
-    X(treadle_report_error, 0, 's', 0, call_report())                                                              \
-    X(treadle_timer_start, 0, 's', 8, make_ts(h))                                                                  \
-    X(treadle_descriptor_start, 0, 's', 8, start_d(h))                                                             \
-    X(treadle_source_start, 0, 's', 8, start_s(h))                                                                 \
-    X(treadle_observer_start, 0, 's', 8, start_o(h))                                                               \
-    X(treadle_timer_fire, U(TIMER), 's', 0, treadle_timer_fire(T))                                                 \
-    X(treadle_thread_create, 0, 's', 8, make_th(h))                                                                \
-    X(treadle_thread_create__host, U(HOST), 's', 8, make_hth(h))                                                    \
-    X(treadle_thread_current, 0, 'p', 0, treadle_thread_current() != NULL)                                         \
-    X(treadle_thread_main, 0, 'p', 0, treadle_thread_main() != NULL)                                               \
-    X(treadle_thread_is_main, U(THREAD), 'b', 0, N && treadle_thread_is_main(N))                                        \
-    X(treadle_is_multithreaded, 0, '-', 0, treadle_is_multithreaded())                                             \
-    X(treadle_has_last_resort, 0, '-', 0, treadle_has_last_resort())                                                \
-    REFERENCE_CALLS(X, thread, THREAD, N) \
-    REFERENCE_ENDS(X, thread, THREAD, N) \
-    X(treadle_thread_get_state, U(THREAD), 's', 4, treadle_thread_get_state(N, &h->out.u32))                       \
-    X(treadle_thread_is_cancelled, U(THREAD), 'b', 0, treadle_thread_is_cancelled(N))                              \
-    X(treadle_thread_is_detached, U(THREAD), 'b', 0, treadle_thread_is_detached(N))                                \
-    X(treadle_get_pthread__thread, U(THREAD), 's', 8, treadle_get_pthread(N, (uintptr_t *)&h->out.u64))            \
-    X(treadle_thread_get_id, U(THREAD), 's', 4, treadle_thread_get_id(N, &h->out.i32))                             \
-    X(treadle_thread_copy_loop, U(THREAD), 's', 8, make_tl(h))                                                     \
-    X(treadle_thread_set_stack_size, U(THREAD), 's', 0, treadle_thread_set_stack_size(N, 65536))                   \
-    X(treadle_thread_get_stack_size, U(THREAD), 's', 8, treadle_thread_get_stack_size(N, &h->out.size))            \
-    X(treadle_thread_set_name, U(THREAD), 's', 0, treadle_thread_set_name(N, "name"))                              \
-    X(treadle_thread_get_name, U(THREAD), 's', 8, treadle_thread_get_name(N, TEXT))                              \
-    X(treadle_thread_set_priority, U(THREAD), 's', 0, treadle_thread_set_priority(N, 0.25))                        \
-    X(treadle_thread_get_priority, U(THREAD), 's', 8, treadle_thread_get_priority(N, &h->out.real, NULL))          \
-    X(treadle_thread_set_policy, U(THREAD), 's', 0, treadle_thread_set_policy(N, TREADLE_POLICY_DEFAULT))          \
-    X(treadle_thread_get_policy, U(THREAD), 's', 4, treadle_thread_get_policy(N, &h->out.u32))                     \
-    X(treadle_thread_set_value, U(THREAD), 's', 0, treadle_thread_set_value(N, "key", h, NULL))                    \
-    X(treadle_thread_get_value, U(THREAD), 's', 8, treadle_thread_get_value(N, "key", &h->out.pointer))            \
-    X(treadle_thread_use_value, U(THREAD), 's', 0, treadle_thread_use_value(N, "key", call_use, NULL))             \
-    X(treadle_thread_remove_value, U(THREAD), 's', 0, treadle_thread_remove_value(N, "key"))                       \
-    X(treadle_thread_sleep_until, 0, 's', 0, treadle_thread_sleep_until(1))                                        \
-    X(treadle_thread_declare_ready, 0, 's', 0, treadle_thread_declare_ready())                                     \
-    X(treadle_perform__thread, U(THREAD), 's', 0, treadle_perform(caller_or(N), REQUEST))                          \
-    X(treadle_perform__loop, U(LOOP), 's', 0, treadle_perform(L, REQUEST))                                         \
-    X(treadle_host_run, U(HOST) | U(LOOP), 's', 0, treadle_host_run(H, L, h->mode, 0, 0))                          \
-    X(treadle_loop_next, U(LOOP) | U(HOST), 's', 0, call_next(H, L))                                               \
-    X(treadle_host_wait, U(LOOP), 's', 0, treadle_host_wait(L, &(uint32_t){0}, 0))                                 \
-    X(treadle_host_end_wait, 0, 's', 0, treadle_host_end_wait(&(uint32_t){0}))                                     \
-    X(treadle_perform_cancel, 0, 's', 0, call_cancel())                                                            \
-    X(treadle_invocation_create, 0, 's', 8, make_i(h))                                                             \
-    REFERENCE_CALLS(X, invocation, INVOCATION, I) \
-    REFERENCE_ENDS(X, invocation, INVOCATION, I) \
-    X(treadle_invocation_set_argument, U(INVOCATION), 's', 0, treadle_invocation_set_argument(I, 0, &h, sizeof h)) \
-    X(treadle_invocation_get_argument, U(INVOCATION), 's', 0, treadle_invocation_get_argument(I, 0, &h->out.pointer, 8)) \
-    X(treadle_invocation_set_buffer, U(INVOCATION), 's', 0, treadle_invocation_set_buffer(I, 1, h->text, 8))       \
-    X(treadle_invocation_get_buffer, U(INVOCATION), 's', 0, treadle_invocation_get_buffer(I, 1, h->text, 8))       \
-    X(treadle_invocation_get_result, U(INVOCATION), 's', 0, call_result(h, I))                                     \
-    X(treadle_invocation_get_errno, U(INVOCATION), 's', 4, call_errno(h, I))                                       \
-    X(treadle_invocation_perform, U(INVOCATION), 's', 0, call_perform(I, L))                                       \
-    X(treadle_invocation_get_state, U(INVOCATION), 's', 4, treadle_invocation_get_state(I, &h->out.u32))           \
-    X(treadle_invocation_cancel, U(INVOCATION), 's', 0, treadle_invocation_cancel(I))                              \
-    X(treadle_closure_create, 0, 's', 8, make_f(h))                                                                \
-    X(treadle_closure_create__host, U(HOST), 's', 8, make_hf(h))                                                    \
+    X(treadle_notification_remove, 0, 's', 0, call_remove()) \
+    X(treadle_notification_add__host, U(HOST), 's', 8, \
+      make_n(h, host_notification(H, 1, TREADLE_NOTIFY_THREAD_WILL_EXIT, NULL, &h->out.u64))) \
+    X(treadle_set_last_resort, 0, 's', 0, treadle_set_last_resort(NULL, NULL, NULL)) \
+    X(treadle_report_error, 0, 's', 0, call_report()) \
+    X(treadle_timer_start, 0, 's', 8, make_ts(h)) \
+    X(treadle_descriptor_start, 0, 's', 8, start_d(h)) \
+    X(treadle_source_start, 0, 's', 8, start_s(h)) \
+    X(treadle_observer_start, 0, 's', 8, start_o(h)) \
+    X(treadle_thread_create__host, U(HOST), 's', 8, make_hth(h)) \
+    X(treadle_thread_is_main, U(THREAD), 'b', 0, N && treadle_thread_is_main(N)) \
+    REFERENCES(X, thread, THREAD, N) \
+    X(treadle_get_pthread__thread, U(THREAD), 's', 8, treadle_get_pthread(N, (uintptr_t *)&h->out.u64)) \
+    X(treadle_perform__thread, U(THREAD), 's', 0, treadle_perform(caller_or(N), REQUEST)) \
+    X(treadle_perform__loop, U(LOOP), 's', 0, treadle_perform(L, REQUEST)) \
+    X(treadle_host_run, U(HOST) | U(LOOP), 's', 0, treadle_host_run(H, L, h->mode, 0, 0)) \
+    X(treadle_loop_next, U(LOOP) | U(HOST), 's', 0, call_next(H, L)) \
+    X(treadle_host_wait, U(LOOP), 's', 0, treadle_host_wait(L, &(uint32_t){0}, 0)) \
+    X(treadle_host_end_wait, 0, 's', 0, treadle_host_end_wait(&(uint32_t){0})) \
+    X(treadle_perform_cancel, 0, 's', 0, call_cancel()) \
+    REFERENCES(X, invocation, INVOCATION, I) \
+    X(treadle_invocation_get_result, U(INVOCATION), 's', 0, call_result(h, I)) \
+    X(treadle_invocation_get_errno, U(INVOCATION), 's', 4, call_errno(h, I)) \
+    X(treadle_invocation_perform, U(INVOCATION), 's', 0, call_perform(I, L)) \
+    X(treadle_invocation_cancel, U(INVOCATION), 's', 0, treadle_invocation_cancel(I)) \
+    X(treadle_closure_create, 0, 's', 8, make_f(h)) \
+    X(treadle_closure_create__host, U(HOST), 's', 8, make_hf(h)) \
     REFERENCE_CALLS(X, closure, CLOSURE, F) \
     X(treadle_closure_get_code, U(CLOSURE), 's', 8, treadle_closure_get_code(F, (void (**)(void))(void *)&h->out.pointer)) \
-    X(treadle_closure_get_info, U(CLOSURE), 's', 0, treadle_closure_get_info(F, &TREADLE_INIT(treadle_closure_info))) \
-    X(treadle_closure_pool_get_info, 0, 's', 0, treadle_closure_pool_get_info(&TREADLE_INIT(treadle_closure_pool_info))) \
-    X(treadle_call_get_argument, U(SIGNATURE), 's', 0, call_argument(h, G))                                        \
-    X(treadle_call_set_result, U(SIGNATURE), 's', 0, call_set(G))                                                  \
+    X(treadle_call_get_argument, U(SIGNATURE), 's', 0, call_argument(h, G)) \
+    X(treadle_call_set_result, U(SIGNATURE), 's', 0, call_set(G)) \
     REFERENCE_ENDS(X, closure, CLOSURE, F) \
-    X(treadle_invalidate__closure, U(CLOSURE), 's', 0, treadle_closure_invalidate(F))                              \
-    X(treadle_is_valid__closure, U(CLOSURE), 'b', 0, treadle_closure_is_valid(F))                                   \
-    X(treadle_close__closure, U(CLOSURE), 's', 0, treadle_close(F, 0))                                      \
-    X(treadle_scope_create, 0, 's', 8, make_z(h))                                                                  \
-    REFERENCE_CALLS(X, scope, SCOPE, Z)                                                                            \
-    X(treadle_scope_enter, U(SCOPE), 's', 0, call_enter(Z))                                                        \
-    X(treadle_scope_leave, U(SCOPE), 's', 0, call_leave(Z))                                                        \
+    X(treadle_invalidate__closure, U(CLOSURE), 's', 0, treadle_closure_invalidate(F)) \
+    X(treadle_is_valid__closure, U(CLOSURE), 'b', 0, treadle_closure_is_valid(F)) \
+    X(treadle_close__closure, U(CLOSURE), 's', 0, treadle_close(F, 0)) \
+    REFERENCE_CALLS(X, scope, SCOPE, Z) \
+    X(treadle_scope_enter, U(SCOPE), 's', 0, call_enter(Z)) \
+    X(treadle_scope_leave, U(SCOPE), 's', 0, call_leave(Z)) \
     X(treadle_scope_copy_holders, U(SCOPE), 's', 8, treadle_scope_copy_holders(Z, NULL, sizeof(treadle_scope_holder), 0, &h->out.size)) \
-    X(treadle_is_valid__scope, U(SCOPE), 'b', 0, treadle_is_valid(Z))                                              \
-    X(treadle_plugin_load, 0, 's', 8, make_q(h))                                                                   \
-    REFERENCE_CALLS(X, plugin, PLUGIN, Q)                                                                          \
-    X(treadle_plugin_start, U(PLUGIN), 's', 0, treadle_plugin_start(Q))                                            \
-    X(treadle_plugin_get_info, U(PLUGIN), 's', 0, treadle_plugin_get_info(Q, &TREADLE_INIT(treadle_plugin_info)))  \
+    X(treadle_is_valid__scope, U(SCOPE), 'b', 0, treadle_is_valid(Z)) \
+    X(treadle_plugin_load, 0, 's', 8, make_q(h)) \
+    REFERENCE_CALLS(X, plugin, PLUGIN, Q) \
+    X(treadle_plugin_start, U(PLUGIN), 's', 0, treadle_plugin_start(Q)) \
     X(treadle_plugin_get_extension, U(PLUGIN), 's', 8, treadle_plugin_get_extension(Q, "example.call/1", (const void **)&h->out.pointer)) \
-    X(treadle_plugin_set, U(PLUGIN), 's', 0, treadle_plugin_set(Q, "key", "value"))                                \
-    X(treadle_plugin_copy_setting, U(PLUGIN), 's', 8, treadle_plugin_copy_setting(Q, "key", TEXT))                 \
-    X(treadle_plugin_copy_all, 0, 's', 8, treadle_plugin_copy_all(NULL, 0, &h->out.size))                          \
-    X(treadle_plugin_reload, U(PLUGIN), 's', 8, remake_q(h))                                                       \
-    REFERENCE_ENDS(X, plugin, PLUGIN, Q)                                                                           \
-    X(treadle_close__plugin, U(PLUGIN), 's', 0, treadle_close(Q, 0))                                               \
-    REFERENCE_ENDS(X, scope, SCOPE, Z)                                                                             \
-    X(treadle_close__scope, U(SCOPE), 's', 0, treadle_close(Z, 0))                                                 \
-    X(treadle_thread_start, U(THREAD), 's', 0, treadle_thread_start(N))                                            \
-    X(treadle_thread_start_and_wait, U(THREAD), 's', 0, treadle_thread_start_and_wait(N, TREADLE_FOREVER))         \
-    X(treadle_thread_exit, 0, 's', 0, treadle_thread_exit(NULL))                                                   \
-    X(treadle_thread_cancel, U(THREAD), 's', 0, treadle_thread_cancel(N))                                          \
-    X(treadle_thread_stop, U(THREAD), 's', 0, treadle_thread_stop(N))                                              \
-    X(treadle_thread_request_stop, U(THREAD), 's', 0, treadle_thread_request_stop(N, 0))                           \
-    X(treadle_thread_join, U(THREAD), 's', 8, treadle_thread_join(N, TREADLE_FOREVER, &h->out.pointer))            \
-    X(treadle_thread_detach, U(THREAD), 's', 0, treadle_thread_detach(N))                              \
-    X(treadle_plugin_serve, 0, 's', 0, treadle_plugin_serve(-1, -1, NULL))                                             \
-    X(treadle_shutdown, 0, 's', 0, treadle_shutdown(0))                                                            \
-    X(treadle_loop_dispatch, U(LOOP), 's', 0, treadle_loop_dispatch(L, h->mode, 0, 1))                              \
-    X(treadle_loop_run, U(LOOP), 's', 0, treadle_loop_run(L, h->mode, 0, 0))                                       \
-    X(treadle_loop_stop, U(LOOP), 's', 0, treadle_loop_stop(L))                                                    \
-    X(treadle_loop_request_stop, U(LOOP), 'q', 0, treadle_loop_request_stop(L, 0))                                 \
-    ITEM_ENDS(X, source, SOURCE, S)                                                                                \
-    ITEM_ENDS(X, descriptor, DESCRIPTOR, D)                                                                        \
-    ITEM_ENDS(X, timer, TIMER, T)                                                                                  \
-    ITEM_ENDS(X, port, PORT, P)                                                                                    \
-    ITEM_ENDS(X, observer, OBSERVER, O)                                                                            \
-    X(treadle_message_port_create_local, 0, 's', 8, make_w(h))                                                     \
-    X(treadle_message_port_create_local__host, U(HOST), 's', 8, make_hw(h))                                        \
-    X(treadle_message_port_create_remote, 0, 's', 8, make_rw(h))                                                   \
-    ITEM_CALLS(X, message_port, MESSAGE_PORT, W)                                                                           \
-    X(treadle_message_port_is_remote, U(MESSAGE_PORT), 'b', 0, treadle_message_port_is_remote(W))                          \
-    X(treadle_message_port_get_name, U(MESSAGE_PORT), 's', 8, treadle_message_port_get_name(W, TEXT))                    \
-    X(treadle_message_port_set_name, U(MESSAGE_PORT), 's', 0, call_rename(W))                                              \
-    X(treadle_message_port_set_invalidated, U(MESSAGE_PORT), 's', 0, treadle_message_port_set_invalidated(W, NULL))        \
-    X(treadle_message_port_check, U(MESSAGE_PORT), 's', 0, treadle_message_port_check(W))                                  \
-    X(treadle_message_port_send, U(MESSAGE_PORT), 's', 0, treadle_message_port_send(W, 1, "data", 4, SECONDS(10)))         \
-    X(treadle_message_port_request, U(MESSAGE_PORT), 's', 0, call_ask(W, h->mode))                                         \
-    X(treadle_message_port_reply, 0, 's', 0, call_reply())                                                         \
-    X(treadle_port_call, U(MESSAGE_PORT), 's', 0, call_far(W, h->mode))                                                    \
-    ITEM_ENDS(X, message_port, MESSAGE_PORT, W)                                                                            \
+    X(treadle_plugin_set, U(PLUGIN), 's', 0, treadle_plugin_set(Q, "key", "value")) \
+    X(treadle_plugin_copy_all, 0, 's', 8, treadle_plugin_copy_all(NULL, 0, &h->out.size)) \
+    X(treadle_plugin_reload, U(PLUGIN), 's', 8, remake_q(h)) \
+    REFERENCE_ENDS(X, plugin, PLUGIN, Q) \
+    X(treadle_close__plugin, U(PLUGIN), 's', 0, treadle_close(Q, 0)) \
+    REFERENCE_ENDS(X, scope, SCOPE, Z) \
+    X(treadle_close__scope, U(SCOPE), 's', 0, treadle_close(Z, 0)) \
+    X(treadle_thread_start, U(THREAD), 's', 0, treadle_thread_start(N)) \
+    X(treadle_thread_start_and_wait, U(THREAD), 's', 0, treadle_thread_start_and_wait(N, TREADLE_FOREVER)) \
+    X(treadle_thread_exit, 0, 's', 0, treadle_thread_exit(NULL)) \
+    X(treadle_thread_cancel, U(THREAD), 's', 0, treadle_thread_cancel(N)) \
+    X(treadle_thread_stop, U(THREAD), 's', 0, treadle_thread_stop(N)) \
+    X(treadle_thread_request_stop, U(THREAD), 's', 0, treadle_thread_request_stop(N, 0)) \
+    X(treadle_thread_join, U(THREAD), 's', 8, treadle_thread_join(N, TREADLE_FOREVER, &h->out.pointer)) \
+    X(treadle_thread_detach, U(THREAD), 's', 0, treadle_thread_detach(N)) \
+    X(treadle_plugin_serve, 0, 's', 0, treadle_plugin_serve(-1, -1, NULL)) \
+    X(treadle_shutdown, 0, 's', 0, treadle_shutdown(0)) \
+    X(treadle_loop_dispatch, U(LOOP), 's', 0, treadle_loop_dispatch(L, h->mode, 0, 1)) \
+    X(treadle_loop_run, U(LOOP), 's', 0, treadle_loop_run(L, h->mode, 0, 0)) \
+    X(treadle_loop_stop, U(LOOP), 's', 0, treadle_loop_stop(L)) \
+    X(treadle_loop_request_stop, U(LOOP), 'q', 0, treadle_loop_request_stop(L, 0)) \
+    ITEM_ENDS(X, source, SOURCE, S) \
+    ITEM_ENDS(X, descriptor, DESCRIPTOR, D) \
+    ITEM_ENDS(X, timer, TIMER, T) \
+    ITEM_ENDS(X, port, PORT, P) \
+    ITEM_ENDS(X, observer, OBSERVER, O) \
+    X(treadle_message_port_create_local, 0, 's', 8, make_w(h)) \
+    X(treadle_message_port_create_local__host, U(HOST), 's', 8, make_hw(h)) \
+    X(treadle_message_port_create_remote, 0, 's', 8, make_rw(h)) \
+    ITEM_CALLS(X, message_port, MESSAGE_PORT, W) \
+    X(treadle_message_port_set_name, U(MESSAGE_PORT), 's', 0, call_rename(W)) \
+    X(treadle_message_port_send, U(MESSAGE_PORT), 's', 0, treadle_message_port_send(W, 1, "data", 4, SECONDS(10))) \
+    X(treadle_message_port_request, U(MESSAGE_PORT), 's', 0, call_ask(W, h->mode)) \
+    X(treadle_message_port_reply, 0, 's', 0, call_reply()) \
+    X(treadle_port_call, U(MESSAGE_PORT), 's', 0, call_far(W, h->mode)) \
+    ITEM_ENDS(X, message_port, MESSAGE_PORT, W) \
     X(treadle_host_quiesce, U(HOST), 's', 0, treadle_host_quiesce(H, 0))
 
+/* Those of good_calls.h end nothing. */
+#define CALLS(X) GOOD_CALLS(X) OTHER_CALLS(X)
 #define DEFINE_CALL(function, uses, result, stores, expression)  \
     static int64_t call_##function(struct handles *h) {          \
         (void)h;                                                 \

@@ -47,6 +47,10 @@ static treadle_status copy_items(treadle_loop loop, struct handles *h) {
 }
 
 /* Those that make an object give it back. */
+HELPER treadle_status give_back(struct handles *h, treadle_status status) {
+    if (status == TREADLE_OK) CHECK_INT(treadle_release(h->out.pointer), TREADLE_OK);
+    return status;
+}
 #define MAKES(name, type, call, release)             \
     static treadle_status name(struct handles *h) {  \
         type object = NULL;                          \
@@ -56,38 +60,22 @@ static treadle_status copy_items(treadle_loop loop, struct handles *h) {
         if (status == TREADLE_OK) release(object);   \
         return status;                               \
     }
-static void release_nothing(void *object) { (void)object; }
-MAKES(make_s, treadle_source, treadle_source_create(&TREADLE_INIT(treadle_source_context), &object), treadle_source_release)
-MAKES(make_t, treadle_timer, treadle_timer_create(&TREADLE_INIT(treadle_timer_context), &object), treadle_timer_release)
-MAKES(make_o, treadle_observer, treadle_observer_create(&TREADLE_INIT(treadle_observer_context), &object), treadle_observer_release)
-MAKES(make_d, treadle_descriptor,
-      treadle_descriptor_create(&(treadle_descriptor_context){.struct_size = sizeof(treadle_descriptor_context),
-                                                              .fd = h->fd, .events = TREADLE_READABLE, .ready = ready_for_nothing}, &object),
-      treadle_descriptor_release)
-MAKES(make_g, treadle_signature, treadle_signature_parse("v^v", &object), release_nothing)
 MAKES(make_r, treadle_routine,
       treadle_routine_create(&(treadle_routine_config){.struct_size = sizeof(treadle_routine_config),
                                                        .code = (void (*)(void))call_stop, .signature = "v^v",
                                                        .arguments = &(treadle_argument){.kind = TREADLE_ARGUMENT_LOOP},
                                                        .argument_count = 1}, &object),
       treadle_routine_release)
-MAKES(make_h, treadle_host,
-      treadle_host_register(&(treadle_host_config){.struct_size = sizeof(treadle_host_config), .dispatch = call_dispatch}, &object),
-      release_nothing)
 static treadle_status call_next(treadle_host host, treadle_loop loop) {
     treadle_event event;
     treadle_pull pull = {.struct_size = sizeof pull, .host = host, .mode = "of no use", .events = &event, .event_size = sizeof event, .capacity = 1};
     return treadle_loop_next(loop, &pull);
 }
-MAKES(make_l, treadle_loop, treadle_loop_copy_of_thread(thread_id(), &object), treadle_loop_release)
 MAKES(make_hs, treadle_source, host_source(H, 1, 0, 0, &object), treadle_source_release)
 MAKES(make_hd, treadle_descriptor, host_descriptor(H, 1, h->fd, TREADLE_READABLE, 0, &object), treadle_descriptor_release)
 MAKES(make_ht, treadle_timer, host_timer(H, 1, 1, 0, &object), treadle_timer_release)
 MAKES(make_ho, treadle_observer, host_observer(H, 1, TREADLE_EXIT, 0, &object), treadle_observer_release)
 
-MAKES(make_k, treadle_lock, treadle_lock_create(0, &object), treadle_lock_release)
-MAKES(make_c, treadle_condition, treadle_condition_create(&object), treadle_condition_release)
-MAKES(make_p, treadle_port, treadle_port_create(&TREADLE_INIT(treadle_port_context), &object), treadle_port_release)
 MAKES(make_hp, treadle_port, host_port(H, 1, &object), treadle_port_release)
 
 /* A message, which a thread of its own receives. */
@@ -173,8 +161,6 @@ static void call_request(void *target, void *argument) { (void)target, (void)arg
 static void call_use(void *value, void *info) { (void)value, (void)info; }
 static void call_schedule(treadle_timer timer, void *info) { (void)timer, (void)info; }
 #define REQUEST (&(treadle_request){.struct_size = sizeof(treadle_request), .fn = call_request})
-MAKES(make_th, treadle_thread, create_thread(call_entry, NULL, NULL, &object), treadle_thread_release)
-MAKES(make_tl, treadle_loop, treadle_thread_copy_loop(N, &object), treadle_loop_release)
 MAKES(make_ts, treadle_timer, treadle_timer_start(SECONDS(100000), 1, call_schedule, NULL, &object), discard)
 static void call_ready(treadle_descriptor descriptor, uint32_t events, void *info) { (void)descriptor, (void)events, (void)info; }
 static void perform_nothing(treadle_source source, void *info) { (void)source, (void)info; }
@@ -194,7 +180,6 @@ static treadle_status make_invocation(treadle_invocation *out) {
     return treadle_invocation_create(&(treadle_invocation_config){.struct_size = sizeof(treadle_invocation_config),
                                                                   .code = (void (*)(void))call_invoked, .signature = "i^vO^v"}, out);
 }
-MAKES(make_i, treadle_invocation, make_invocation(&object), treadle_invocation_release)
 #define INVOKE(...) (&(treadle_invocation_options){.struct_size = sizeof(treadle_invocation_options), __VA_ARGS__})
 static treadle_status call_result(struct handles *h, treadle_invocation invocation) {
     treadle_invocation_perform(invocation, INVOKE(.wait = TREADLE_WAIT_BLOCK));
@@ -251,7 +236,6 @@ static treadle_plugin call_same(treadle_plugin plugin) {
 }
 static treadle_status call_made(treadle_status status) { return *call_wanted = 0, status; }
 MAKES(remake_q, treadle_plugin, call_made(treadle_plugin_reload(call_same(Q), PLUGIN_CONFIG(call_query), TREADLE_FOREVER, &object)), call_unload)
-MAKES(make_z, treadle_scope, treadle_scope_create(&TREADLE_INIT(treadle_scope_config), &object), treadle_scope_release)
 static treadle_status call_enter(treadle_scope scope) {
     treadle_status status = treadle_scope_enter(scope);
     if (status == TREADLE_OK) treadle_scope_leave(scope);
@@ -320,10 +304,5 @@ static treadle_status open_and_close_pollable(treadle_loop loop, int32_t *out) {
     treadle_status status = treadle_loop_open_pollable(loop, "pollable", out);
     if (status == TREADLE_OK) close(*out);
     return status;
-}
-
-static treadle_status call_post_in(treadle_loop loop) {
-    treadle_post block = {.struct_size = sizeof block, .fn = call_nothing};
-    return post_block(loop, &block);
 }
 #endif

@@ -12,13 +12,8 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
 import treadle_headers  # noqa: E402
+from treadle_calls import FILLED, HANDLES, STRUCTS, good, name_of, split, struct_of, type_of  # noqa: E402
 
-KINDS = (
-    "loop source descriptor timer observer signature routine host lock condition thread invocation closure scope plugin port message"
-).split()
-HANDLES = {f"treadle_{kind}": kind.upper() for kind in [*KINDS, "message_port"]} | {"treadle_object": "SOURCE"}
-# The object that a verb is called with.
-OBJECTS = {"treadle_perform": "LOOP", "treadle_get_pthread": "LOCK"}
 NOT_UTF8 = r'"a\xff"'
 # The kinds of objects that a verb is for; any other is for items.
 ITEMS = ["SOURCE", "DESCRIPTOR", "TIMER", "OBSERVER", "PORT", "MESSAGE_PORT"]
@@ -37,40 +32,6 @@ VERBS = {
 BAD_HANDLE = "(void *)0x1001"
 UNKNOWN = "0x80000000u"
 
-# The good value of a parameter, by type and name.
-GOOD = {
-    "const char *mode": '"mode of the test"',
-    "const char *signature": '"v"',
-    "const char *encoding": '"i"',
-    "const char *id": '"example.call/1"',
-    "const char *path": '"/dev/null"',
-    "const treadle_call *call": "&good_call",
-    "treadle_call *call": "&good_call",
-    "const treadle_event *event": "NULL",
-    "const treadle_port_value *arguments": "NULL",
-    "size_t argument_count": "0",
-    "size_t result_size": "0",
-    "size_t holder_size": "sizeof(treadle_scope_holder)",
-    "double seconds": "1",
-    "double date": "1",
-    "double priority": "0.5",
-    "int32_t fd": "h->copy",
-    "int32_t serving_fd": "h->copy",
-    "int32_t asking_fd": "h->copy",
-    "uint32_t events": "TREADLE_READABLE",
-    "uint32_t activities": "TREADLE_EXIT",
-    "int32_t index": "0",
-    "size_t index": "0",
-    "int32_t thread_id": "thread_id()",
-    "uint32_t *word": "&word",
-    "void (*use)(void *value, void *info)": "call_use",
-    "treadle_post_fn fn": "call_nothing",
-    "treadle_release_fn release": "call_nothing",
-    "treadle_timer_fn fire": "call_schedule",
-    "treadle_ready_fn ready": "call_ready",
-    "treadle_perform_fn perform": "perform_nothing",
-    "treadle_observer_fn notify": "notify_nothing",
-}
 # Its bad values, besides those that its type has.
 BAD = {
     "const char *mode": ["NULL", NOT_UTF8],
@@ -101,12 +62,6 @@ BAD = {
     "uint64_t call": ["1"],
     "size_t holder_size": ["1"],
     "void (*use)(void *value, void *info)": ["NULL"],
-}
-# Those of one function.
-GOOD_OF = {
-    ("treadle_invocation_set_buffer", "index"): "1",
-    ("treadle_invocation_get_buffer", "index"): "1",
-    ("treadle_message_port_set_name", "port"): "h->served",
 }
 BAD_OF = {
     ("treadle_plugin_set", "key"): ["NULL", '"other"', NOT_UTF8],
@@ -139,31 +94,6 @@ WITHOUT = {
     "treadle_report_error",
 }  # fmt: skip
 
-ROUTINE = ".code = (void (*)(void))call_stop, .signature = \"v^v\", .arguments = &good_argument, .argument_count = 1"
-# For each struct that a function reads: good members.
-STRUCTS = {
-    "closure_config": '.signature = "i^v", .handler = call_handler, .delivery = TREADLE_DELIVERY_ASYNC, .loop = h->of[LOOP]',
-    "descriptor_context": ".fd = h->copy, .events = TREADLE_READABLE, .ready = call_ready",
-    "host_config": ".dispatch = call_dispatch",
-    "pull": '.host = h->of[HOST], .mode = "of no use", .events = &good_event, .event_size = sizeof(treadle_event), .capacity = 1',
-    "invocation_config": '.code = (void (*)(void))call_invoked, .signature = "i^vO^v"',
-    "invocation_options": ".loop = h->of[LOOP]",
-    "message_content": "",
-    "message_port_context": "",
-    "notification_config": ".name = TREADLE_NOTIFY_THREAD_WILL_EXIT, .fn = call_notified",
-    "observer_context": "",
-    "plugin_config": ".query = call_query",
-    "port_context": "",
-    "post": ".fn = call_nothing",
-    "request": ".fn = call_request",
-    "routine_config": ROUTINE,
-    "scope_config": "",
-    "source_context": "",
-    "thread_config": ".fn = call_entry",
-    "timer_context": "",
-}
-# Structs that functions only fill in.
-FILLED = {"closure_info", "closure_pool_info", "loop_counters", "message_info", "plugin_info"}
 # The bad values of a member, by its name, or by its struct's and its own; and what else must be changed for it.
 MODES = ["no_name, s.mode_count = 1", "bad_name, s.mode_count = 1", "NULL, s.mode_count = 1"]
 MEMBERS = {
@@ -245,58 +175,14 @@ NOT_READ = {("treadle_perform_cancel", member) for member in "fn modes mode_coun
 }
 
 
-def split(text: str) -> list[str]:
-    """The parameters of a function."""
-    parts, depth = [""], 0
-    for character in text[text.index("(") + 1 : text.rindex(")")]:
-        depth += (character == "(") - (character == ")")
-        if character == "," and depth == 0:
-            parts.append("")
-        else:
-            parts[-1] += character
-    return [" ".join(part.split()) for part in parts if part.strip() != "void"]
-
-
-def name_of(parameter: str) -> str:
-    found = re.search(r"\(\*+(\w+)\)", parameter) or re.search(r"(\w+)$", parameter)
-    return found[1]
-
-
-def type_of(parameter: str) -> str:
-    return parameter[: parameter.rindex(name_of(parameter))].strip()
-
-
-def struct_of(parameter: str) -> str:
-    """The struct with struct_size that it points to, without treadle_."""
-    found = re.fullmatch(r"(?:const )?treadle_(\w+) \*\w+", parameter)
-    return found[1] if found and found[1] in STRUCTS.keys() | FILLED else ""
-
-
 class Cases:
     def __init__(self, members: dict[str, list[str]]) -> None:
         self.members = members
         self.count = 0
 
     def good(self, function: str, parameters: list[str], index: int) -> str:
-        parameter, name = parameters[index], name_of(parameters[index])
-        if (function, name) in GOOD_OF:
-            return GOOD_OF[function, name]
-        if parameter in GOOD:
-            return GOOD[parameter]
-        if type_of(parameter) in HANDLES:
-            kind = OBJECTS.get(function, HANDLES[type_of(parameter)])
-            return f"h->of[{kind}]"
-        if struct := struct_of(parameter):
-            return f"&(treadle_{struct}){{.struct_size = sizeof(treadle_{struct}), {STRUCTS.get(struct, '')}}}"
-        if name.startswith("out_"):
-            return f"(void *)outs[{index}]"
-        if "*" in parameter and parameter.startswith("const char"):
-            return '"key"'
-        if "*" in parameter:
-            return "(void *)h->text"
-        if parameter.startswith("size_t"):
-            return "8"
-        return "0"
+        is_for_result = name_of(parameters[index]).startswith("out_") and not struct_of(parameters[index])
+        return f"(void *)outs[{index}]" if is_for_result else good(function, parameters, index)
 
     def bad(self, function: str, parameter: str) -> list[str]:
         name, kind = name_of(parameter), type_of(parameter)
