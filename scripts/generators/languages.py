@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright the Treadle authors
-"""docs/languages.md: what each concept is called in each language, from the table in scripts/languages.txt.
+"""docs/languages.md: what each concept is called in each language, from the table in scripts/languages.txt, and by a rule.
 
 Each name of the table must exist in its language, each exported function must be in the table, and each cell without a name must
-have a note. See the comment at the beginning of the table for its form."""
+have a note. See the comment at the beginning of the table for its form. A function that reads something, such as
+treadle_thread_copy_loop, needs no row if C++, Python and Swift have it under a name that follows from its own: as the member `loop` of
+their thread, or as the function `of_thread` of their loop. It is then the last of its class's section."""
 
 import dataclasses
 import re
@@ -30,6 +32,16 @@ parameter. A number in parentheses leads to a note. The packages for [Node.js](.
 [LuaJIT](../bindings/lua/README.md) have a part of the interface: an empty cell means that the C interface has to be called.
 """
 DEFAULTS = "Defaults"
+
+#: How each language writes a member, and the classes of the C interface that have another name than in C.
+BY_RULE = {
+    "C++": ("::", {}),
+    "Python": (".", {"loop": "RunLoop"}),
+    "Swift": (".", {"loop": "RunLoop", "thread": "RunLoopThread"}),
+    "Node.js": (".", {"loop": "RunLoop"}),
+    "LuaJIT": (":", {}),
+}
+IN_CAMEL_CASE = ("Swift", "Node.js")
 
 
 @dataclasses.dataclass
@@ -77,6 +89,45 @@ def cell_of(text: str) -> Cell:
     return Cell([part for part in parts if part[0] != "-"], [part[1:] for part in parts if part[0] == "-"])
 
 
+def named_in(table: Table) -> set[str]:
+    """The names of the C interface that the table has."""
+    return {re.split(r"[( ]", name)[0] for rows in table.sections.values() for row in rows for name in row.cells[0].names}
+
+
+def with_rule(table: Table, known: dict[str, treadle_languages.Names], exported: set[str]) -> Table:
+    """The table with the rows that follow from the names of the functions that it lacks."""
+    for function in sorted(exported - named_in(table) - set(table.bindings)):
+        if row := row_by_rule(function, known):
+            own = function.split("_")[1]
+            for rows in table.sections.values():
+                if any(name.startswith(f"treadle_{own}_") for one in rows for name in one.cells[0].names):
+                    rows.append(row)
+                    break
+    return table
+
+
+def row_by_rule(function: str, known: dict[str, treadle_languages.Names]) -> Row | None:
+    """The row of a function that reads a part of an object, if C++, Python and Swift have it under the names by the rule."""
+    found = re.fullmatch(r"treadle_([a-z]+)_(?:copy|get)_(\w+)", function)
+    if not found:
+        return None
+    cells = []
+    for language in LANGUAGES:
+        if language not in BY_RULE:
+            cells.append(Cell([function], []) if language == "C" else Cell([], ["cf"]))
+            continue
+        mark, classes = BY_RULE[language]
+        own, part = (classes.get(one, one.title().replace("_", "")) for one in found.groups())
+        members = [f"{own}{mark}{found[2]}", f"{part}{mark}of_{found[1]}"]
+        if language in IN_CAMEL_CASE:
+            members = [re.sub(r"_(\w)", lambda letter: letter[1].upper(), one) for one in members]
+        names = [one for one in members if one in known[language]][:1]
+        if not names and language not in PARTS:
+            return None
+        cells.append(Cell(names, []))
+    return Row(f"{found[2].replace('_', ' ')} of the {found[1]}", cells)
+
+
 def complaint_about(name: str, known: treadle_languages.Names) -> str:
     """What is wrong with a name, a name with parameters, or one with the default that a parameter, or it itself, has."""
     function, _, inside = name.partition("(")
@@ -102,7 +153,7 @@ def default_of(name: str) -> str:
 def complaints_about(table: Table, known: dict[str, treadle_languages.Names], exported: set[str]) -> list[str]:
     found = list(table.complaints)
     used = set()
-    named = set(table.bindings)
+    named = set(table.bindings) | named_in(table)
     for section, rows in table.sections.items():
         for row in rows:
             for language, cell in zip(LANGUAGES, row.cells):
@@ -112,7 +163,6 @@ def complaints_about(table: Table, known: dict[str, treadle_languages.Names], ex
                 if not cell.names and not cell.notes and language not in PARTS:
                     found.append(f"{where}: there is neither a name nor a note")
                 used |= set(cell.notes)
-            named |= {re.split(r"[( ]", name)[0] for name in row.cells[0].names}
             if section == DEFAULTS:
                 values = {default_of(name) for cell in row.cells if not cell.notes for name in cell.names if " = " in name}
                 if len(values) > 1:
@@ -181,19 +231,36 @@ def self_test(text: str, known: dict[str, treadle_languages.Names], exported: se
     }
     found = []
     for expected, changed in faults.items():
-        if not any(expected in one for one in complaints_about(read(changed), known, exported)):
+        if not any(expected in one for one in complaints_about(with_rule(read(changed), known, exported), known, exported)):
             found.append(f"the checks do not find: {expected}")
+    # Without its row this function has the names by the rule; in a Swift that lacks one, it has none.
+    ruled = "treadle_thread_get_stack_size"
+    table = with_rule(read(without_row(text, ruled)), known, exported)
+    row = next((row for rows in table.sections.values() for row in rows if row.cells[0].names == [ruled]), None)
+    if not row or [cell.names for cell in row.cells[1:4]] != [["Thread::stack_size"], ["Thread.stack_size"], ["RunLoopThread.stackSize"]]:
+        found.append(f"{ruled} has no row by the rule")
+    if row_by_rule(ruled, {**known, "Swift": {}}):
+        found.append(f"{ruled} has a row by the rule, though Swift has no such name")
     return found
+
+
+def without_row(text: str, function: str) -> str:
+    """The table without the row of one function, which may be the only one that has some note."""
+    return "\n".join(line for line in text.splitlines() if f"| {function}" not in line)
 
 
 def texts() -> dict[Path, str]:
     """The page with its text."""
-    return {PAGE: page(read(TABLE.read_text(encoding="utf-8")))}
+    return {PAGE: page(with_rule(read(TABLE.read_text(encoding="utf-8")), known_names(), treadle_languages.exported()))}
+
+
+def known_names() -> dict[str, treadle_languages.Names]:
+    """The names of each language."""
+    return {language: reader() for language, reader in treadle_languages.READERS.items()}
 
 
 def complaints() -> list[str]:
     """What is wrong in the table; if nothing is, the faults that its checks do not find."""
-    known = {language: reader() for language, reader in treadle_languages.READERS.items()}
-    exported = treadle_languages.exported()
+    known, exported = known_names(), treadle_languages.exported()
     text = TABLE.read_text(encoding="utf-8")
-    return complaints_about(read(text), known, exported) or self_test(text, known, exported)
+    return complaints_about(with_rule(read(text), known, exported), known, exported) or self_test(text, known, exported)
