@@ -87,7 +87,7 @@ RACES = {
 ALONE = (
     "allocation closure_input closure_pool delays descriptor descriptor_debug footprint handle_life host label message_port_fault "
     "message_port_fuzz message_port_kill message_port_name mutation pass_lists plugin_circle plugin_clash plugin_kept plugin_refused "
-    "plugin_versions references routine_direct routine_fault routine_loop signature_fuzz timer_fire trace_call unused_item"
+    "plugin_versions references routine_fault routine_loop signature_fuzz timer_fire trace_call unused_item"
 )
 
 #: What a way leaves to `make soak`: (ways, tests, reason).
@@ -129,7 +129,7 @@ ONLY = {
         "message_port_end message_port_flood message_port_fuzz message_port_host message_port_inside message_port_lie "
         "message_port_look message_port_look_process message_port_name message_port_stranger message_port_user mixed_race mode "
         "notification object observer perform perform_end plugin plugin_refused plugin_versions port port_call port_fault "
-        "process_fork pull random routine routine_direct routine_fault run scope scope_value source stop storm thread "
+        "process_fork pull random routine routine_fault routine_loop run scope scope_value source stop storm thread "
         "thread_dictionary thread_join timer timer_fire trace trace_call unwind waits wake"
     ),
     # Each kind of object, in a static program: it loads no plugins, and its own functions have no names there.
