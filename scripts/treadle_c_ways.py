@@ -113,13 +113,13 @@ ONLY = {
     # Leaks and undefined values, which the sanitizers' ways do not look for: one test for each kind of object, its end, and the
     # failures in the middle of a call; item_states has all kinds of items.
     "valgrind": (
-        "block closure closure_fault closure_pool host invocation invocation_end invocation_fault item_states last_resort lock loop "
-        "message_port message_port_fault mode notification object perform perform_end plugin pool port_fault process_fault pull routine "
+        "block carried_calls closure closure_fault closure_pool host invocation invocation_end invocation_fault item_states last_resort lock loop "
+        "message_port message_port_fault mode notification object perform plugin pool port_fault process_fault pull routine "
         "routine_fault scope scope_value thread thread_dictionary"
     ),
     # Under qemu: tests of each kind of object. CANNOT names those that fail there by the emulator.
     "aarch64": (
-        "abi bad_input bad_struct block busy_pass callback_exit callee calls_random calls_table cancel_race close close_between "
+        "abi bad_input bad_struct block busy_pass callback_exit callee calls_random calls_table cancel_race carried_calls close close_between "
         "closure closure_fault closure_fork closure_full closure_hop closure_input closure_pool closure_retire closure_reuse "
         "common_modes concurrency condition copies counters deadlock delays describe descriptor descriptor_batch "
         "descriptor_closed descriptor_debug descriptor_discard descriptor_model descriptor_past direct_exit discard errno fork "
@@ -128,7 +128,7 @@ ONLY = {
         "items label last_resort lock lock_wall_clock loop loop_teardown membership_exit message_port message_port_accept "
         "message_port_end message_port_flood message_port_fuzz message_port_host message_port_inside message_port_lie "
         "message_port_look message_port_look_process message_port_name message_port_stranger message_port_user mixed_race mode "
-        "notification object observer perform perform_end plugin plugin_refused plugin_versions port port_call port_fault "
+        "notification object observer perform plugin plugin_refused plugin_versions port port_call port_fault "
         "process_fork pull random routine routine_fault routine_loop run scope scope_value source stop storm thread "
         "thread_dictionary thread_join timer timer_fire trace trace_call unwind waits wake"
     ),

@@ -253,65 +253,6 @@ TEST(a_running_call_goes_on_after_a_timeout, "PERF-7 PERF-8") {
     worker_stop(&worker);
 }
 
-static void *nothing(void *info) { return info; }
-TEST(the_end_of_the_thread_lets_callers_go, "PERF-9 RL-8") {
-    treadle_thread thread = NULL;
-    struct caller caller;
-    atomic_int destroyed = 0;
-    CHECK_INT(create_thread(nothing, NULL, NULL, &thread), TREADLE_OK);
-    treadle_closure sync = MADE(.signature = "iii", .handler = never, .info = &destroyed, .destroy = count_up,
-                                .delivery = TREADLE_DELIVERY_SYNC, .thread = thread, MINUS);
-    treadle_closure async = MADE(.signature = "iii", .handler = never, .info = &destroyed, .destroy = count_up,
-                                 .delivery = TREADLE_DELIVERY_ASYNC, .thread = thread, MINUS);
-    start_caller(&caller, sync); /* waits for a thread that has not started */
-    await_waiting(sync, 1);
-    CHECK_INT(CODE_OF(sum_fn, async)(1, 2), -5);
-    CHECK_INT(CODE_OF(sum_fn, async)(1, 2), -5);
-    CHECK_INT(info_of(async).waiting, 2);
-    CHECK_INT(treadle_closure_invalidate(async), TREADLE_OK);
-    CHECK_INT(info_of(async).state, TREADLE_CLOSURE_INVALIDATED);
-    CHECK_INT(destroyed, 0);
-    CHECK_INT(treadle_thread_start(thread), TREADLE_OK); /* which never runs its loop */
-    CHECK_INT(treadle_thread_join(thread, TREADLE_FOREVER, NULL), TREADLE_OK);
-    CHECK_INT(pthread_join(caller.thread, NULL), 0);
-    CHECK_INT(caller.result, -5);
-    CHECK_INT(caller.error, TREADLE_E_CLOSED);
-    CHECK_INT(info_of(sync).dropped, 1);
-    CHECK_INT(info_of(async).dropped, 2);
-    CHECK_INT(info_of(async).state, TREADLE_CLOSURE_DRAINED);
-    CHECK_INT(destroyed, 1);
-    CHECK_INT(CODE_OF(sum_fn, sync)(1, 2), -5); /* at once */
-    CHECK_INT(info_of(sync).dropped, 2);
-    treadle_closure_config config = CLOSURE_CONFIG(.signature = "iii", .handler = never, .delivery = TREADLE_DELIVERY_SYNC, .thread = thread);
-    treadle_closure closure;
-    CHECK_ERROR(treadle_closure_create(&config, &closure), TREADLE_E_CLOSED, "thread");
-    end_closure(sync);
-    end_closure(async);
-    CHECK_INT(treadle_thread_release(thread), TREADLE_OK);
-}
-
-TEST(a_shutdown_lets_callers_go, "THR-21") {
-    struct caller sync, running;
-    treadle_loop loop = treadle_loop_current();
-    treadle_closure closures[] = {
-        MADE(.signature = "iii", .handler = never, .delivery = TREADLE_DELIVERY_SYNC, .loop = loop, MINUS),
-        MADE(.signature = "iii", .handler = never, .delivery = TREADLE_DELIVERY_RUNNING, .loop = loop, MINUS),
-        MADE(.signature = "iii", .handler = never, .delivery = TREADLE_DELIVERY_ASYNC, .loop = loop, MINUS)};
-    start_caller(&sync, closures[0]);
-    start_caller(&running, closures[1]);
-    CHECK_INT(CODE_OF(sum_fn, closures[2])(1, 2), -5);
-    await_waiting(closures[0], 1);
-    await_waiting(closures[1], 1);
-    CHECK_INT(treadle_shutdown(TREADLE_FOREVER), TREADLE_OK);
-    CHECK_INT(pthread_join(sync.thread, NULL), 0);
-    CHECK_INT(pthread_join(running.thread, NULL), 0);
-    CHECK(sync.result == -5 && running.result == -5);
-    for (int i = 0; i < 3; i++) {
-        CHECK_INT(info_of(closures[i]).dropped, 1);
-        end_closure(closures[i]);
-    }
-}
-
 /* A thread that waits runs its loop meanwhile, and ends in there: its call is nobody's any more. */
 static void leave(void *info) {
     atomic_store((atomic_int *)info, 1);

@@ -85,55 +85,6 @@ TEST(requests_of_several_threads_keep_their_order, "PERF-4 PERF-3") {
     CHECK_INT(poll_mode(MODE), TREADLE_RUN_TIMED_OUT);
     CHECK_TRACE("0 1 2 3 4 5 6 7");
 }
-static void *run_default(void *unused) {
-    CHECK_INT(treadle_loop_run_default(treadle_loop_current()), TREADLE_RUN_FINISHED);
-    return unused;
-}
-TEST(requests_wait_for_a_thread_that_has_not_started, "PERF-3 RL-9") {
-    static struct job jobs[5];
-    self = thread_make(run_default, NULL);
-    for (int i = 0; i < 5; i++) queue(&jobs[i], i, NULL);
-    for (int i = 0; i < 5; i++) job_check(&jobs[i], 0, 0);
-    CHECK_INT(treadle_thread_start(self), TREADLE_OK);
-    thread_end(self);
-    CHECK_TRACE("0 1 2 3 4");
-    for (int i = 0; i < 5; i++) job_check(&jobs[i], 1, 1);
-}
-static void *run_late(void *info) {
-    held_main(info);
-    return run_default(info); /* the first that is heard of a loop */
-}
-TEST(requests_wait_for_a_thread_without_a_loop, "PERF-3") {
-    static struct job jobs[3];
-    struct held held;
-    gate_make(&held.there);
-    gate_make(&held.gate);
-    self = thread_begin(run_late, &held);
-    gate_pass(&held.there);
-    for (int i = 0; i < 3; i++) queue(&jobs[i], i, NULL);
-    gate_open(&held.gate);
-    thread_end(self);
-    CHECK_TRACE("0 1 2");
-}
-static void *wait_for_start(void *info) {
-    CHECK_INT(job_perform(info, self, TREADLE_PERFORM_WAIT), TREADLE_OK);
-    return NULL;
-}
-TEST(a_waiter_may_come_before_the_start, "PERF-3 PERF-7") {
-    struct job job;
-    struct server server = {.mode = MODE};
-    pthread_t waiter;
-    self = server.thread = thread_make(server_main, &server);
-    job_make(&job, NULL, NULL);
-    CHECK_INT(pthread_create(&waiter, NULL, wait_for_start, &job), 0);
-    linger(MILLISECONDS(1));
-    CHECK_INT(job.calls, 0);
-    CHECK_INT(treadle_thread_start(server.thread), TREADLE_OK);
-    CHECK_INT(pthread_join(waiter, NULL), 0);
-    server_end(&server);
-    job_check(&job, 1, 1);
-}
-
 /* No lock is held: while the function runs, others use the same target. */
 static struct job inner;
 static void *perform_inner(void *unused) {

@@ -23,12 +23,15 @@ static void *ask_the_same(void *main) {
 TEST(the_main_thread_is_the_same_for_all, "THR-10 THR-9") {
     on_thread(ask_the_same, treadle_thread_main()); /* asked there before the main thread has asked */
     treadle_thread main = treadle_thread_main();
+    uintptr_t native = 0;
     int32_t id = 0;
     CHECK(treadle_thread_current() == main);
     CHECK(treadle_thread_is_main(main) && treadle_thread_is_main(NULL));
     check_state(main, TREADLE_THREAD_EXECUTING);
     CHECK_INT(treadle_thread_get_id(main, &id), TREADLE_OK);
     CHECK_INT(id, getpid());
+    CHECK_INT(treadle_thread_get_pthread(main, &native), TREADLE_OK);
+    CHECK(pthread_equal((pthread_t)native, pthread_self()));
     thread_end(thread_begin(ask_the_same, main));
     CHECK(!treadle_thread_is_main((treadle_thread)&main));
 }
@@ -62,7 +65,7 @@ static void *foreign_main(void *info) {
     CHECK(treadle_thread_current() == foreign->thread);
     return NULL;
 }
-TEST(threads_of_others_are_adopted, "THR-9 THR-17 RL-2") {
+TEST(threads_of_others_are_adopted, "THR-9 THR-17 THR-20 RL-2") {
     struct foreign foreign[3];
     size_t size = 1;
     for (int i = 0; i < 3; i++) {
@@ -245,6 +248,87 @@ TEST(threads_leave_nothing_behind, "RL-8 THR-17") {
     CHECK_INT(count, times + 1);
     CHECK_INT(count_descriptors(), descriptors);
     while (count_threads() > threads) sched_yield();
+}
+
+/* --- Threads of POSIX --------------------------------------------------------------------------------- */
+
+static pthread_t its_own;
+static void *tell_and_wait(void *held) {
+    its_own = pthread_self();
+    return held_main(held);
+}
+TEST(the_pthread_of_a_started_thread, "THR-20") {
+    struct held held = {0};
+    treadle_thread thread = thread_make(tell_and_wait, &held);
+    uintptr_t native = 5;
+    int policy;
+    struct sched_param parameters;
+    gate_make(&held.there), gate_make(&held.gate);
+    CHECK_ERROR(treadle_thread_get_pthread(thread, &native), TREADLE_E_STATE, "thread");
+    CHECK_INT(native, 0);
+    CHECK_INT(treadle_thread_start(thread), TREADLE_OK);
+    gate_pass(&held.there);
+    CHECK_INT(treadle_thread_get_pthread(thread, &native), TREADLE_OK);
+    CHECK(pthread_equal((pthread_t)native, its_own));
+    CHECK_INT(pthread_getschedparam((pthread_t)native, &policy, &parameters), 0); /* POSIX takes it */
+    CHECK_ERROR(treadle_thread_get_pthread(thread, NULL), TREADLE_E_ARG, "out_pthread");
+    gate_open(&held.gate);
+    CHECK_INT(treadle_thread_join(thread, TREADLE_FOREVER, NULL), TREADLE_OK);
+    CHECK_ERROR(treadle_thread_get_pthread(thread, &native), TREADLE_E_STATE, "thread");
+    CHECK_INT(treadle_thread_release(thread), TREADLE_OK);
+}
+
+/* --- A thread owns its loop and its object, also when others asked for them first ----------------------- */
+
+/* Each test is a process of its own, whose first call is the one that matters. */
+TEST(the_main_loop_is_run_by_those_who_never_asked_for_theirs, "RL-3 RL-1") {
+    treadle_loop loop = treadle_loop_main();
+    CHECK_INT(treadle_loop_run(loop, TREADLE_DEFAULT_MODE, 0, 0), TREADLE_RUN_FINISHED);
+    CHECK(treadle_loop_is_current(loop));
+    CHECK(treadle_loop_current() == loop);
+}
+TEST(the_main_loop_is_current_on_the_main_thread_alone, "RL-3") {
+    CHECK(treadle_loop_is_current(treadle_loop_main()));
+}
+
+static void note(void *ran) { ++*(int *)ran; }
+static void *run_given(void *loop) {
+    /* The first call that this thread makes. */
+    treadle_status result = treadle_loop_run(loop, TREADLE_DEFAULT_MODE, TREADLE_FOREVER, 0);
+    return treadle_loop_current() == loop ? (void *)(intptr_t)result : NULL;
+}
+TEST(a_loop_that_was_made_for_a_thread_before_its_start_is_its_own, "RL-1 RL-9 THR-18") {
+    int ran = 0;
+    treadle_loop loop = NULL;
+    treadle_thread thread = NULL;
+    CHECK_INT(create_thread(run_given, NULL, NULL, &thread), TREADLE_OK);
+    CHECK_INT(treadle_thread_copy_loop(thread, &loop), TREADLE_OK);
+    CHECK(!treadle_loop_is_current(loop));
+    CHECK_ERROR(treadle_loop_run(loop, TREADLE_DEFAULT_MODE, 0, 0), TREADLE_E_WRONG_THREAD, "loop");
+    CHECK_INT(treadle_thread_release(thread), TREADLE_OK); /* never started: its loop ends with it */
+    CHECK_INT(treadle_loop_post(loop, note, &ran), TREADLE_E_CLOSED);
+    CHECK_INT(treadle_loop_release(loop), TREADLE_OK);
+}
+
+static void *run_handed(void *slot) { return run_given(*(treadle_loop *)slot); }
+TEST(a_thread_runs_the_loop_that_was_filled_before_its_start, "RL-1 PERF-3") {
+    int ran = 0;
+    treadle_loop loop = NULL;
+    treadle_thread thread = NULL;
+    void *result = NULL;
+    CHECK_INT(create_thread(run_handed, &loop, NULL, &thread), TREADLE_OK);
+    CHECK_INT(treadle_thread_copy_loop(thread, &loop), TREADLE_OK);
+    for (int i = 0; i < 3; i++) CHECK_INT(treadle_loop_post(loop, note, &ran), TREADLE_OK);
+    CHECK_INT(treadle_thread_start(thread), TREADLE_OK);
+    CHECK_INT(treadle_thread_join(thread, TREADLE_FOREVER, &result), TREADLE_OK);
+    CHECK_INT((intptr_t)result, TREADLE_RUN_FINISHED);
+    CHECK_INT(ran, 3);
+    CHECK_INT(treadle_loop_release(loop), TREADLE_OK);
+    CHECK_INT(treadle_thread_release(thread), TREADLE_OK);
+}
+
+TEST(the_main_thread_may_set_its_own_priority_at_once, "THR-10 THR-13") {
+    CHECK_INT(treadle_thread_set_priority(treadle_thread_main(), 0.5), TREADLE_OK);
 }
 
 TEST_MAIN()
