@@ -53,7 +53,7 @@ CANNOT = (
 #: Tests that take seconds each, mostly of races and of many rounds.
 SLOW = (
     "closure_retire descriptor_model fault fork_random host_random libraries_* mixed_race notification perform_busy "
-    "perform_end plugin_race plugin_storm port_race priority random removal_race scale scope scope_race shutdown signal_burst signal_safe "
+    "perform_end plugin_race plugin_storm port_race priority random removal_race scale scope shutdown signal_burst signal_safe "
     "signal_threads spin stale_close storm thread_fork thread_join thread_stop unwind"
 )
 
@@ -74,7 +74,6 @@ RACES = {
     "two_wait_for_performs_of_a_thread_that_ends two_threads_create_a_call_mode",
     "port_race": "two_send_to_a_port_with_room_for_one a_sender_waits_for_room_and_goes_on a_message_against_moving_its_port "
     "senders_wait_against_the_ports_end a_message_against_the_loops_teardown_and_the_next_loop",
-    "scope_race": "an_item_is_made_while_its_scope_is_closed a_scope_is_closed_against_its_source a_scope_is_closed_by_two",
     "signal_burst": "two_signals_of_one_thread signals_of_two_threads a_signal_against_removal a_signal_against_adding "
     "a_signal_against_invalidation_and_release",
     "signal_race": "one_signals_and_another_wakes a_wake_up_beside_a_silent_signal a_silent_signal_beside_a_wake_up",
@@ -115,7 +114,7 @@ ONLY = {
     "valgrind": (
         "block carried_calls closure closure_fault closure_pool host invocation invocation_end invocation_fault item_states last_resort lock loop "
         "message_port message_port_fault mode notification object perform plugin pool port_fault process_fault pull routine "
-        "routine_fault scope scope_value thread thread_dictionary"
+        "routine_fault scope scope_states scope_value thread thread_dictionary"
     ),
     # Under qemu: tests of each kind of object. CANNOT names those that fail there by the emulator.
     "aarch64": (
@@ -129,7 +128,7 @@ ONLY = {
         "message_port_end message_port_flood message_port_fuzz message_port_host message_port_inside message_port_lie "
         "message_port_look message_port_look_process message_port_name message_port_stranger message_port_user mixed_race mode "
         "notification object observer perform plugin plugin_refused plugin_versions port port_call port_fault "
-        "process_fork pull random routine routine_fault routine_loop run scope scope_value source stop storm thread "
+        "process_fork pull random routine routine_fault routine_loop run scope scope_states scope_value source stop storm thread "
         "thread_dictionary thread_join timer timer_fire trace trace_call unwind waits wake"
     ),
     # Each kind of object, in a static program: it loads no plugins, and its own functions have no names there.
@@ -137,7 +136,7 @@ ONLY = {
         "bad_input block busy_pass cancel_race close closure common_modes concurrency condition counters deadlock delays descriptor "
         "descriptor_batch descriptor_closed discard errno fork host host_next host_random invocation invocation_run items label last_resort "
         "lock loop message_port mixed_race mode notification object observer pass perform pool port process_fork pull random routine run "
-        "scope scope_value shutdown source stop storm thread thread_fork timer trace waits wake"
+        "scope scope_states scope_value shutdown source stop storm thread thread_fork timer trace waits wake"
     ),
     "aarch64-16k": PAGES,
     "aarch64-64k": PAGES,

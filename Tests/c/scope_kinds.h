@@ -17,7 +17,7 @@ struct life {
     treadle_loop loop; /* where it is to be called */
     const char *mode;
     treadle_scope scope; /* which its context names; NULL: none */
-    void (*in_callback)(struct life *); /* NULL: nothing */
+    void (*in_callback)(struct life *), (*in_release)(struct life *); /* NULL: nothing */
     atomic_int calls, released;
     int released_as; /* how many were before */
     treadle_object object; /* NULL for what has no handle */
@@ -31,8 +31,10 @@ static void life_called(void *info) {
 }
 static atomic_int life_releases;
 static void life_released(void *info) {
-    ((struct life *)info)->released_as = atomic_fetch_add(&life_releases, 1);
-    atomic_fetch_add(&((struct life *)info)->released, 1);
+    struct life *life = info;
+    life->released_as = atomic_fetch_add(&life_releases, 1);
+    atomic_fetch_add(&life->released, 1);
+    if (life->in_release) life->in_release(life);
 }
 
 /* All of them are called as soon as the loop runs its mode, or, what needs none, as soon as it is asked. */
@@ -183,11 +185,25 @@ static treadle_status make_a_notification(struct life *life) {
 static void life_pooled(void *info) { life_called(info), life_released(info); }
 static treadle_status make_a_pooled(struct life *life) { return treadle_pool_add(life, life_pooled); }
 /* In the calling thread's dictionary. */
-static treadle_status make_a_value(struct life *life) {
-    char key[32];
-    snprintf(key, sizeof key, "%p", (void *)life);
-    return treadle_thread_set_value(treadle_thread_current(), key, life, life_released);
+struct value_key { char text[32]; };
+static struct value_key key_of(struct life *life) {
+    struct value_key key;
+    snprintf(key.text, sizeof key.text, "%p", (void *)life);
+    return key;
 }
+static treadle_status make_a_value(struct life *life) { return treadle_thread_set_value(treadle_thread_current(), key_of(life).text, life, life_released); }
+static void life_used(void *value, void *info) { (void)info, life_called(value); }
+static void use_the_value(struct life *life) {
+    CHECK_INT(treadle_thread_use_value(treadle_thread_current(), key_of(life).text, life_used, NULL), TREADLE_OK);
+}
+static treadle_status make_a_routine(struct life *life) {
+    void *argument = life;
+    treadle_routine_config config = {.struct_size = sizeof config, .code = (void (*)(void))life_called, .signature = "v^v", .argument_count = 1,
+                                     .arguments = &(treadle_argument){.kind = TREADLE_ARGUMENT_BOUND, .value = &argument, .size = sizeof argument},
+                                     .info = life, .destroy = life_released};
+    return treadle_routine_create(&config, (treadle_routine *)&life->object);
+}
+static void call_the_routine(struct life *life) { CHECK_INT(treadle_routine_call(life->object, NULL, NULL, 0), TREADLE_OK); }
 static treadle_status make_a_scope(struct life *life) {
     treadle_scope_config config = {.struct_size = sizeof config, .label = "a scope", .info = life, .destroy = life_released};
     return treadle_scope_create(&config, (treadle_scope *)&life->object);
@@ -199,6 +215,7 @@ enum how {
     BY_OWN_LOOP,  /* the loop of the thread that makes it */
     BY_ITSELF,    /* without a loop */
     BY_THREADS,   /* as any thread ends */
+    BY_USER,      /* who asks for it */
     BY_NOTHING
 };
 static const struct scope_kind {
@@ -208,23 +225,25 @@ static const struct scope_kind {
     bool is_given_back; /* its info, also when it is refused */
     bool has_context;   /* which may name the scope */
     treadle_status (*make)(struct life *);
+    void (*use)(struct life *); /* by its user */
 } scope_kinds[] = {
-    {"source", TREADLE_KIND_SOURCE, BY_LOOP, false, true, make_a_source},
-    {"timer", TREADLE_KIND_TIMER, BY_LOOP, false, true, make_a_timer},
-    {"observer", TREADLE_KIND_OBSERVER, BY_LOOP, false, true, make_an_observer},
-    {"descriptor", TREADLE_KIND_DESCRIPTOR, BY_LOOP, false, true, make_a_descriptor},
-    {"port", TREADLE_KIND_PORT, BY_LOOP, false, true, make_a_scoped_port},
-    {"message port", TREADLE_KIND_DESCRIPTOR, BY_LOOP, false, true, make_a_port},
-    {"post", TREADLE_HOLDER_POST, BY_LOOP, true, false, make_a_post},
-    {"request", TREADLE_HOLDER_REQUEST, BY_LOOP, true, false, make_a_request},
-    {"delayed request", TREADLE_HOLDER_REQUEST, BY_OWN_LOOP, true, false, make_a_delayed_request},
-    {"invocation", TREADLE_KIND_INVOCATION, BY_LOOP, true, true, make_an_invocation},
-    {"closure", TREADLE_KIND_CLOSURE, BY_LOOP, true, true, make_a_closure},
-    {"thread", TREADLE_KIND_THREAD, BY_ITSELF, true, true, make_a_thread},
-    {"notification", TREADLE_HOLDER_NOTIFICATION, BY_THREADS, true, true, make_a_notification},
-    {"pooled release", TREADLE_HOLDER_POOLED, BY_NOTHING, false, false, make_a_pooled},
-    {"value", TREADLE_HOLDER_VALUE, BY_NOTHING, true, false, make_a_value},
-    {"scope", TREADLE_KIND_SCOPE, BY_NOTHING, true, false, make_a_scope},
+    {"source", TREADLE_KIND_SOURCE, BY_LOOP, false, true, make_a_source, NULL},
+    {"timer", TREADLE_KIND_TIMER, BY_LOOP, false, true, make_a_timer, NULL},
+    {"observer", TREADLE_KIND_OBSERVER, BY_LOOP, false, true, make_an_observer, NULL},
+    {"descriptor", TREADLE_KIND_DESCRIPTOR, BY_LOOP, false, true, make_a_descriptor, NULL},
+    {"port", TREADLE_KIND_PORT, BY_LOOP, false, true, make_a_scoped_port, NULL},
+    {"message port", TREADLE_KIND_DESCRIPTOR, BY_LOOP, false, true, make_a_port, NULL},
+    {"post", TREADLE_HOLDER_POST, BY_LOOP, true, false, make_a_post, NULL},
+    {"request", TREADLE_HOLDER_REQUEST, BY_LOOP, true, false, make_a_request, NULL},
+    {"delayed request", TREADLE_HOLDER_REQUEST, BY_OWN_LOOP, true, false, make_a_delayed_request, NULL},
+    {"invocation", TREADLE_KIND_INVOCATION, BY_LOOP, true, true, make_an_invocation, NULL},
+    {"closure", TREADLE_KIND_CLOSURE, BY_LOOP, true, true, make_a_closure, NULL},
+    {"thread", TREADLE_KIND_THREAD, BY_ITSELF, true, true, make_a_thread, NULL},
+    {"notification", TREADLE_HOLDER_NOTIFICATION, BY_THREADS, true, true, make_a_notification, NULL},
+    {"pooled release", TREADLE_HOLDER_POOLED, BY_NOTHING, false, false, make_a_pooled, NULL},
+    {"value", TREADLE_HOLDER_VALUE, BY_USER, true, false, make_a_value, use_the_value},
+    {"routine", TREADLE_KIND_ROUTINE, BY_USER, true, false, make_a_routine, call_the_routine},
+    {"scope", TREADLE_KIND_SCOPE, BY_NOTHING, true, false, make_a_scope, NULL},
 };
 enum { KINDS = COUNT_OF(scope_kinds) };
 

@@ -47,21 +47,9 @@ TEST(a_value_leaves_the_dictionary_with_its_scope, "SCOPE-1 SCOPE-2 THR-12") {
     CHECK_INT(others, 1);
 }
 
-TEST(a_scope_that_is_closed_takes_no_value, "SCOPE-2 THR-12") {
-    atomic_int released = 0;
-    treadle_scope scope = make_scope(NULL);
-    CHECK_INT(treadle_scope_enter(scope), TREADLE_OK);
-    CHECK_INT(treadle_scope_close(scope, TREADLE_FOREVER), TREADLE_OK);
-    CHECK_ERROR(set(treadle_thread_current(), "key", &released), TREADLE_E_CLOSED, "scope");
-    CHECK_INT(released, 1);
-    CHECK(!has(treadle_thread_current(), "key"));
-    CHECK_INT(treadle_scope_leave(scope), TREADLE_OK);
-    CHECK_INT(treadle_release(scope), TREADLE_OK);
-}
-
 /* The thread ends first, then the scope; or a thread that has ended refuses the value. */
 static atomic_int of_thread;
-static _Atomic(treadle_scope) scope_of_thread;
+static treadle_scope scope_of_thread;
 static void *store_and_end(void *info) {
     CHECK_INT(set_in(scope_of_thread, treadle_thread_current(), "key", &of_thread), TREADLE_OK);
     return info;
@@ -95,37 +83,9 @@ static void *use_it(void *thread) {
     CHECK_INT(treadle_thread_use_value(thread, "key", stay, NULL), TREADLE_OK);
     return NULL;
 }
-TEST(a_value_that_is_used_is_waited_for_and_told, "SCOPE-3 THR-12") {
-    pthread_t users[2];
-    treadle_scope_holder holder;
-    treadle_scope scope = make_scope(NULL);
-    sem_init(&entered, 0, 0), sem_init(&go, 0, 0);
-    used = 0;
-    CHECK_INT(set_in(scope, treadle_thread_current(), "key", &used), TREADLE_OK);
-    for (int i = 0; i < 2; i++) {
-        CHECK_INT(pthread_create(&users[i], NULL, use_it, treadle_thread_current()), 0);
-        await(&entered);
-    }
-    for (int i = 0; i < 2; i++) {
-        CHECK_INT(treadle_scope_close(scope, 1), TREADLE_E_TIMEOUT);
-        CHECK(!has(treadle_thread_current(), "key"));
-        CHECK_INT(holders_of(scope, &holder, 1), 1);
-        CHECK(holder.kind == TREADLE_HOLDER_VALUE && holder.thread_id != 0 && holder.thread_id != thread_id() && holder.held_ns > 0);
-        CHECK_INT(used, 0);
-        if (i == 0) sem_post(&go);
-    }
-    sem_post(&go);
-    close_it(scope);
-    CHECK_INT(used, 1);
-    for (int i = 0; i < 2; i++) CHECK_INT(pthread_join(users[i], NULL), 0);
-}
-
 /* Cut in the middle of a character. */
 #define LONG_NAME "the thread that reads weather \xc3\xa4nd more"
-static void use_in_timer(treadle_timer timer, void *thread) {
-    (void)timer;
-    CHECK_INT(treadle_thread_use_value(thread, "key", stay, NULL), TREADLE_OK);
-}
+static void use_in_timer(treadle_timer timer, void *thread) { (void)timer, use_it(thread); }
 static void *use_it_in_a_timer(void *thread) {
     treadle_timer_context context = {.struct_size = sizeof context, .fire = use_in_timer, .info = thread, .fire_at = 1, .label = "a timer that uses it"};
     treadle_timer timer = NULL;
@@ -136,42 +96,41 @@ static void *use_it_in_a_timer(void *thread) {
     CHECK_INT(treadle_release(timer), TREADLE_OK);
     return NULL;
 }
-TEST(a_holder_names_its_thread_and_the_callback_that_it_runs, "SCOPE-3") {
-    pthread_t user;
+/* The last of several users is told of, with the callback that it runs. */
+TEST(a_value_that_several_use_is_waited_for_and_told, "SCOPE-3 THR-12") {
+    void *(*const uses[])(void *) = {use_it, use_it_in_a_timer};
+    pthread_t users[2];
     treadle_scope_holder holder;
+    struct { treadle_scope_holder known; } older;
+    size_t count;
     treadle_scope scope = make_scope(NULL);
     sem_init(&entered, 0, 0), sem_init(&go, 0, 0);
+    used = 0;
     CHECK_INT(set_in(scope, treadle_thread_current(), "key", &used), TREADLE_OK);
-    CHECK_INT(pthread_create(&user, NULL, use_it_in_a_timer, treadle_thread_current()), 0);
-    await(&entered);
-    CHECK_INT(treadle_scope_close(scope, 0), TREADLE_E_TIMEOUT);
+    for (int i = 0; i < 2; i++) {
+        CHECK_INT(pthread_create(&users[i], NULL, uses[i], treadle_thread_current()), 0);
+        await(&entered);
+    }
+    CHECK_INT(treadle_scope_close(scope, 1), TREADLE_E_TIMEOUT);
     CHECK_INT(holders_of(scope, &holder, 1), 1);
-    CHECK_INT(holder.kind, TREADLE_HOLDER_VALUE);
+    CHECK(holder.kind == TREADLE_HOLDER_VALUE && holder.thread_id != 0 && holder.thread_id != thread_id() && holder.held_ns > 0);
     CHECK_TEXT(holder.thread_name, "the thread that reads weather ");
     CHECK_TEXT(holder.callback, "a timer that uses it");
     /* As much as there is room for in the struct of an older client. */
-    struct { treadle_scope_holder known; } older;
-    size_t count;
     memset(&older, 7, sizeof older);
     CHECK_INT(treadle_scope_copy_holders(scope, &older.known, offsetof(treadle_scope_holder, thread_name), 1, &count), TREADLE_OK);
     CHECK(older.known.kind == TREADLE_HOLDER_VALUE && older.known.thread_name[0] == 7 && older.known.callback[63] == 7);
+    for (int i = 0; i < 2; i++) {
+        CHECK_INT(treadle_scope_close(scope, 1), TREADLE_E_TIMEOUT);
+        CHECK(!has(treadle_thread_current(), "key"));
+        CHECK_INT(holders_of(scope, &holder, 1), 1);
+        CHECK_INT(used, 0);
+        if (i == 0) sem_post(&go);
+    }
     sem_post(&go);
     close_it(scope);
-    CHECK_INT(pthread_join(user, NULL), 0);
-}
-
-static void close_from_inside(void *value, void *scope) {
-    CHECK_INT(treadle_scope_close(scope, TREADLE_FOREVER), TREADLE_DEFERRED);
-    CHECK_INT(*(atomic_int *)value, 0);
-    CHECK(treadle_is_valid(scope) == false);
-}
-TEST(a_scope_that_is_closed_while_its_value_is_used_ends_after_it, "SCOPE-4 THR-12") {
-    atomic_int released = 0, destroyed = 0;
-    treadle_scope scope = make_scope(&destroyed);
-    CHECK_INT(set_in(scope, treadle_thread_current(), "key", &released), TREADLE_OK);
-    CHECK_INT(treadle_thread_use_value(treadle_thread_current(), "key", close_from_inside, scope), TREADLE_OK);
-    CHECK(released == 1 && destroyed == 1);
-    CHECK_INT(treadle_release(scope), TREADLE_OK);
+    CHECK_INT(used, 1);
+    for (int i = 0; i < 2; i++) CHECK_INT(pthread_join(users[i], NULL), 0);
 }
 
 /* The child of a fork in a use has a life of its own, and returns to the parent's call. */
@@ -198,53 +157,6 @@ TEST(a_fork_in_the_use_of_a_value, "RL-11 THR-12") {
         close_it(forked_scope);
         CHECK_INT(used, 1);
     }
-}
-
-/* --- At once ------------------------------------------------------------------------------------ */
-
-enum { ROUNDS = 300, KEYS = 3 };
-static atomic_bool is_over;
-static atomic_int stored, given_back;
-static void give_back(void *value) { (void)value, atomic_fetch_add(&given_back, 1); }
-static void *take_out(void *thread) {
-    static const char *const keys[] = {"0", "1", "2"};
-    for (int i = 0; !is_over; i++) treadle_thread_remove_value(thread, keys[i % KEYS]);
-    return NULL;
-}
-static void *store_in(void *info) {
-    char key[] = "0";
-    treadle_thread thread = info;
-    for (int i = 0; !is_over; i++) {
-        key[0] = (char)('0' + i % KEYS);
-        treadle_scope scope = scope_of_thread;
-        if (treadle_scope_enter(scope) != TREADLE_OK) continue;
-        atomic_fetch_add(&stored, 1);
-        treadle_thread_set_value(thread, key, &stored, give_back);
-        CHECK_INT(treadle_scope_leave(scope), TREADLE_OK);
-    }
-    return NULL;
-}
-TEST(each_value_goes_back_once_whoever_takes_it_out, "SCOPE-2 SCOPE-3 THR-12") {
-    pthread_t remover, storer;
-    treadle_thread thread = thread_make(nothing, NULL);
-    scope_of_thread = make_scope(NULL);
-    is_over = false;
-    CHECK_INT(pthread_create(&remover, NULL, take_out, thread), 0);
-    CHECK_INT(pthread_create(&storer, NULL, store_in, thread), 0);
-    for (int i = 0; i < scaled(ROUNDS); i++) {
-        treadle_scope scope = scope_of_thread, next = make_scope(NULL);
-        for (int before = stored; stored < before + 2;) sched_yield();
-        CHECK_INT(treadle_scope_close(scope, TREADLE_FOREVER), TREADLE_OK);
-        scope_of_thread = next;
-        CHECK_INT(treadle_release(scope), TREADLE_OK);
-    }
-    is_over = true;
-    CHECK_INT(pthread_join(remover, NULL), 0);
-    CHECK_INT(pthread_join(storer, NULL), 0);
-    close_it(scope_of_thread);
-    CHECK_INT(given_back, stored);
-    for (int i = 0; i < KEYS; i++) CHECK(!has(thread, (char[]){(char)('0' + i), 0}));
-    CHECK_INT(treadle_release(thread), TREADLE_OK);
 }
 
 TEST_MAIN()

@@ -147,6 +147,32 @@ SCENE(a_value_against_the_close_of_its_scope, "SCOPE-2, THR-12") {
     REQUIRE(treadle_thread_get_value(thread, "key", &value) == TREADLE_E_NOT_FOUND);
     REQUIRE_OK(treadle_release(scopes[0]));
 }
+/* Of one that is stored already: it is given back once, whoever takes it out, a removal, a value in its place or the close. */
+static void *take_the_value_out(void *thread) {
+    treadle_status status = treadle_thread_remove_value(thread, "key");
+    REQUIRE(status == TREADLE_OK || status == TREADLE_IGNORED);
+    return NULL;
+}
+static void *put_another_value_there(void *thread) {
+    REQUIRE_OK(treadle_thread_set_value(thread, "key", &closed, count_release));
+    count(&called);
+    return NULL;
+}
+static void close_against_the_value(void *(*take)(void *)) {
+    make_an_empty_one();
+    treadle_thread thread = treadle_thread_current();
+    set_value_in_scope(thread);
+    explore_from_here();
+    pthread_t other = start(take, thread);
+    REQUIRE_OK(treadle_close(scopes[0], TREADLE_FOREVER));
+    join(other);
+    REQUIRE(counted(&closed) == 1 && counted(&freed) == 1);
+    REQUIRE(treadle_thread_remove_value(thread, "key") == (counted(&called) > 1 ? TREADLE_OK : TREADLE_IGNORED));
+    REQUIRE(counted(&freed) == counted(&called));
+    REQUIRE_OK(treadle_release(scopes[0]));
+}
+SCENE(a_value_is_removed_while_its_scope_is_closed, "SCOPE-2, THR-12") { close_against_the_value(take_the_value_out); }
+SCENE(a_value_is_replaced_while_its_scope_is_closed, "SCOPE-2, THR-12") { close_against_the_value(put_another_value_there); }
 /* Of a loop that is created while the scope is closed the posts of the scope are found as well. */
 static void *own_a_new_loop(void *info) {
     loop = treadle_loop_current();
