@@ -134,26 +134,6 @@ class LoopThread:
             self.error = error
 
 
-def seen_by_producers(
-    count: int, producers: int, queue: Callable[[treadle.RunLoop, int, Callable[[int], object]], object]
-) -> List[List[int]]:
-    """What a loop was given by several threads at once, each of which queues so many numbers; in the loop's order."""
-    seen: List[List[int]] = [[] for _ in range(producers)]
-    with LoopThread() as worker:
-
-        def produce(index: int) -> None:
-            for number in range(count):
-                queue(worker.loop, number, seen[index].append)
-
-        threads = [threading.Thread(target=produce, args=(index,)) for index in range(producers)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        worker.loop.perform(int).result()
-    return seen
-
-
 def in_thread(function: Callable[[], Any]) -> Any:
     """What a function returns, or raises, on a thread of its own."""
     results: List[Any] = []

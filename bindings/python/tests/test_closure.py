@@ -197,16 +197,6 @@ class Deliveries(TestCase):
         RunLoop.current().run(seconds=0)
         self.assertEqual(texts, [b"mine", None])
 
-    def test_modes(self) -> None:
-        """PERF-6: only in its modes."""
-        loop = RunLoop.current()
-        closure = treadle.closure(NUMBER, self.note, loop=loop, delivery="async", modes=["one", "two"])
-        closure(1)
-        loop.run(seconds=0)
-        self.assertEqual(self.seen, [])
-        loop.run("two", 0)
-        self.assertEqual(len(self.seen), 1)
-
     def test_full(self) -> None:
         """PERF-4: what becomes of a call too many."""
         expected: Any = {"fail": [1, 2], "drop_newest": [1, 2], "drop_oldest": [3, 4], "coalesce": [1, 4]}
@@ -418,31 +408,6 @@ class Life(TestCase):
 
 
 class TheLock(TestCase):
-    @needs_checkout
-    def test_it_is_released_during_waits(self) -> None:
-        """ABI-1: while this thread waits for a call, another one computes in Python, which lets the call end."""
-        steps: List[str] = []
-        with LoopThread() as worker:
-            asked, answered = threading.Event(), threading.Event()
-
-            def compute() -> None:
-                asked.wait()
-                steps.append("computed")
-                answered.set()
-
-            thread = threading.Thread(target=compute)
-            thread.start()
-
-            @treadle.closure(NUMBER, loop=worker.loop)
-            def closure(number: int) -> int:
-                asked.set()
-                answered.wait()
-                return number
-
-            self.assertEqual(closure(5), 5)
-            thread.join()
-        self.assertEqual(steps, ["computed"])
-
     def test_threads_of_python_run(self) -> None:
         """ABI-1: a function of C that calls back for long, while other threads of Python run."""
         ran = threading.Event()

@@ -38,21 +38,6 @@ class AfterADelay(TestCase):
         with self.assertRaises(TypeError):
             perform_after(0, 3)  # type: ignore[arg-type]
 
-    def test_a_later_pass(self) -> None:
-        """PERF-13: what a performed function asks for runs in a later pass."""
-        passes: List[int] = []
-        observer = treadle.Observer(lambda o, activity: passes.append(1), treadle.Activity.BEFORE_TIMERS)
-        RunLoop.current().add(observer)
-        self.addCleanup(observer.invalidate)
-
-        def first() -> None:
-            self.seen.append(len(passes))
-            perform_after(0, lambda: self.seen.append(len(passes)))
-
-        perform_after(0, first)
-        self.run_loop()
-        self.assertGreater(self.seen[1], self.seen[0])
-
     def test_modes(self) -> None:
         """PERF-12: also in the default mode unless told; an empty list performs nothing."""
         perform_after(0, self.seen.append, "other", modes=["one", "two"])

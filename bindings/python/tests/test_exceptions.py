@@ -168,13 +168,14 @@ class Raising(ExceptionTestCase):
             self.loop.run(self.mode)
 
     def test_threads_do_not_mix(self) -> None:
-        """OBJ-8, ABI-3: each thread's run raises its own."""
-        with LoopThread() as worker:
-            source = Source(perform=mistaken)
-            worker.loop.add(source)
-            source.signal()
-            worker.join()
-        self.assertIsInstance(worker.error, Mistake)
+        """OBJ-8, ABI-3, ABI-4: each thread's run raises its own, SystemExit too."""
+        for fail, kind in ((mistaken, Mistake), (lambda source: sys.exit(3), SystemExit)):
+            with LoopThread() as worker:
+                source = Source(perform=fail)
+                worker.loop.add(source)
+                source.signal()
+                worker.join()
+            self.assertIsInstance(worker.error, kind)
 
     def test_outside_of_a_run(self) -> None:
         """SRC0-3, OBJ-8: schedule and cancel raise from add, remove, invalidate and add_common_mode, which are done."""
@@ -236,19 +237,6 @@ class Reporting(ExceptionTestCase):
             with self.signalled(perform=end), self.assertRaises(kind):
                 self.loop.run(self.mode)
         self.assertEqual(self.reports, [])
-
-    def test_system_exit_ends_a_thread_quietly(self) -> None:
-        """ABI-4: SystemExit on another thread ends that thread's run."""
-
-        def leave(source: Source) -> None:
-            sys.exit(3)
-
-        with LoopThread() as worker:
-            source = Source(perform=leave)
-            worker.loop.add(source)
-            source.signal()
-            worker.join()
-        self.assertIsInstance(worker.error, SystemExit)
 
     def test_the_default_hook_prints(self) -> None:
         """ABI-3: to the standard error stream, with the item and the traceback."""

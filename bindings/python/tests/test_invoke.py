@@ -15,7 +15,7 @@ import signal
 import threading
 import unittest
 import weakref
-from ctypes import CFUNCTYPE, POINTER, c_char_p, c_double, c_int, c_int64, c_size_t, c_ssize_t, c_void_p
+from ctypes import CFUNCTYPE, c_char_p, c_double, c_int, c_int64, c_size_t, c_ssize_t, c_void_p
 from typing import Any, Callable, List
 
 import treadle
@@ -238,18 +238,6 @@ class Calling(TestCase):
 
 
 class Waiting(TestCase):
-    def test_modes(self) -> None:
-        """PERF-6: only in the modes that were asked for; the result is seen also there."""
-        loop = RunLoop.current()
-        seen: List[int] = []
-        closure = treadle.closure("vi", seen.append)
-        only = loop.invoke(closure, 7, wait=False, modes=["only"])
-        loop.run(seconds=0)
-        self.assertEqual(seen, [])
-        loop.run("only", 0)
-        self.assertEqual(seen, [7])
-        self.assertIsNone(in_thread(only.result))
-
     def test_timeouts(self) -> None:
         """PERF-7: what has not begun never is; what runs goes on."""
         pipe, buffer = Pipe(self), ctypes.create_string_buffer(1)
@@ -305,47 +293,16 @@ class Waiting(TestCase):
             self.assertEqual(asyncio.run(main()), list(range(10)))
         self.assertFalse(treadle._registry.lingering)
 
-    def test_deadlocks(self) -> None:
-        """PERF-7: two threads that wait for each other are refused at once; running waits finish."""
-        main = RunLoop.current()
-        with LoopThread() as worker, LoopThread() as third:
-
-            def back(target: RunLoop, **options: Any) -> Any:
-                try:
-                    return target.invoke(libc.abs, -8, **options)
-                except treadle.DeadlockError:
-                    return "refused"
-
-            results: List[Any] = []
-
-            def refused_here_or_there(function: Any) -> None:
-                count = len(results)  # the main thread queues its call before it waits, so the other may be the first to wait
-                try:
-                    worker.loop.invoke(function)
-                except treadle.DeadlockError:
-                    while len(results) == count:
-                        main.run(seconds=0.01, when_empty=True)
-                    self.assertEqual(results[count:], [8])
-                    results[count:] = ["refused"]
-
-            closure = treadle.closure("v", lambda: results.append(back(main)))
-            refused_here_or_there(closure)
-            through = treadle.closure("v", lambda: third.loop.invoke(closure))
-            refused_here_or_there(through)
-            in_thread(lambda: worker.loop.invoke(treadle.closure("v", lambda: results.append(back(worker.loop)))))
-            self.assertEqual(results, ["refused", "refused", 8])
-            results.clear()
-            worker.loop.invoke(closure, wait="running")
-            worker.loop.invoke(treadle.closure("v", lambda: worker.loop.invoke(closure, wait="running")), wait="running")
-            self.assertEqual(results, [8, 8])
-
-            # Of two threads that are not the main one.
-            def cross() -> Any:
-                return third.loop.invoke(treadle.closure("v", lambda: results.append(back(worker.loop))))
-
-            results.clear()
-            worker.loop.perform(cross).result()
-            self.assertEqual(results, ["refused"])
+    def test_waits_that_run_the_loop(self) -> None:
+        """PERF-7: two threads that wait for each other so both get their results; a call of the own thread is made directly."""
+        results: List[Any] = []
+        with LoopThread() as worker:
+            for target, wait in ((worker.loop, True), (RunLoop.current(), "running")):
+                back = treadle.closure("v", lambda: results.append(target.invoke(libc.abs, -8)))
+                worker.loop.invoke(back, wait=wait)
+            through = treadle.closure("v", lambda: worker.loop.invoke(back, wait="running"))
+            worker.loop.invoke(through, wait="running")
+        self.assertEqual(results, [8, 8, 8])
 
     def test_exceptions_during_a_running_wait(self) -> None:
         """ABI-4: of a callback in CALL_MODE: the call is waited for, then it is raised."""
@@ -407,48 +364,34 @@ class Waiting(TestCase):
 
 class TheEnd(TestCase):
     def test_of_the_thread(self) -> None:
-        """PERF-9: LoopClosed, whoever waits, and however."""
-        thread = Thread(lambda: None)
+        """PERF-9: LoopClosed, whoever waits, and however: before its start, while it ends, and later."""
+        go_on = threading.Event()
+        thread = Thread(self.wait, (go_on,))
         loop = thread.loop
         early = thread.invoke(gettid, wait=False)
         thread.start()
+        errors: List[BaseException] = []
+
+        def wait() -> None:
+            try:
+                thread.invoke(gettid)
+            except treadle.LoopClosed as error:
+                errors.append(error)
+
+        waiter = threading.Thread(target=wait)
+        waiter.start()
+        future = thread.invoke(gettid, wait=False)
+        go_on.set()
+        waiter.join()
         thread.join()
-        self.assertIsInstance(early.exception(), treadle.LoopClosed)
+        self.assertEqual(len(errors), 1)
+        for invocation in (early, future):
+            self.assertIsInstance(invocation.exception(), treadle.LoopClosed)
         self.assertIs(early.state, InvocationState.DROPPED)
         for target in (thread, loop):
-            for wait in (True, False, "running"):
+            for wait_how in (True, False, "running"):
                 with self.assertRaises(treadle.LoopClosed):
-                    target.invoke(gettid, wait=wait)
-
-    def test_while_somebody_waits(self) -> None:
-        """PERF-9: the thread ends with the call in its queue."""
-        for _ in range(20):
-            inside, go_on = threading.Event(), threading.Event()
-
-            def body() -> None:
-                RunLoop.current()
-                inside.set()
-                go_on.wait()
-
-            thread = Thread(body)
-            thread.start()
-            self.wait(inside)
-            results: List[Any] = []
-
-            def wait_for_it() -> None:
-                try:
-                    thread.invoke(gettid)
-                except treadle.LoopClosed:
-                    results.append("closed")
-
-            waiter = threading.Thread(target=wait_for_it)
-            waiter.start()
-            future = thread.invoke(gettid, wait=False)
-            go_on.set()
-            waiter.join()
-            thread.join()
-            self.assertEqual(results, ["closed"])
-            self.assertIsInstance(future.exception(), treadle.LoopClosed)
+                    target.invoke(gettid, wait=wait_how)
 
     def test_of_everything(self) -> None:
         """THR-21: a shutdown drops what is queued, and refuses what comes later."""

@@ -10,15 +10,13 @@ import errno
 import os
 import pickle
 import socket
-import threading
 import unittest
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any, Callable, List, Tuple
 
 from treadle import (
     COMMON,
     DEFAULT,
     Activity,
-    DeadlockError,
     Events,
     FileDescriptor,
     Finish,
@@ -30,7 +28,6 @@ from treadle import (
     RunResult,
     Source,
     SystemFailure,
-    Timeout,
     Timer,
 )
 
@@ -38,7 +35,7 @@ from treadle import _capi
 from treadle._errors import check
 from treadle._library import native
 
-from support import LoopThread, TestCase
+from support import TestCase
 
 
 class ItemTestCase(TestCase):
@@ -83,30 +80,6 @@ class Sources(ItemTestCase):
         self.loop.run(self.mode, 0)
         self.assertEqual(performed, [source])
 
-    def test_close_waits_for_the_callback(self) -> None:
-        """OBJ-9: and times out, and refuses to wait for itself."""
-        started, go_on = threading.Event(), threading.Event()
-        refused: List[BaseException] = []
-
-        def perform(source: Source) -> None:
-            try:
-                source.close()
-            except DeadlockError as error:
-                refused.append(error)
-            started.set()
-            self.wait(go_on)
-
-        source = Source(perform=perform)
-        with LoopThread(lambda loop: loop.add(source)):
-            source.signal()
-            self.wait(started)
-            with self.assertRaises(Timeout) as caught:
-                source.close(0.001)
-            self.assertIsInstance(caught.exception, TimeoutError)
-            go_on.set()
-            source.close()
-        self.assertEqual(len(refused), 1)
-
 
 class Observers(ItemTestCase):
     def test_activities_that_do_not_fit(self) -> None:
@@ -125,30 +98,19 @@ class Descriptors(ItemTestCase):
         for end in (self.ours, self.theirs):
             self.addCleanup(end.close)
 
-    def test_one_shot_pauses_before_the_callback(self) -> None:
-        """SRC1-9: once, until it is enabled again."""
-        seen: List[Tuple[Events, Events]] = []
-        source = FileDescriptor(self.ours, lambda source, events: seen.append((events, source.events)), oneshot=True)
-        self.added(source)
-        self.theirs.send(b"x")
-        for _ in range(3):
-            self.loop.run(self.mode, 0)
-        self.assertEqual(seen, [(Events.READ, Events.NONE)])
-        source.enable()
-        self.loop.run(self.mode, 0)
-        self.assertEqual(len(seen), 2)
-
-    def test_the_default_is_that_of_c(self) -> None:
-        """SRC1-2, SRC1-5: called again in every pass while the descriptor is ready, unless oneshot asks for a pause."""
-        for oneshot, calls in ((None, 3), (False, 3), (True, 1)):
-            seen: List[Events] = []
-            options: Dict[str, Any] = {} if oneshot is None else {"oneshot": oneshot}
-            source = FileDescriptor(self.ours, lambda source, events: seen.append(events), **options)
+    def test_one_shots_and_the_default(self) -> None:
+        """SRC1-5, SRC1-9: called in every pass while the descriptor is ready; with oneshot once, until it is enabled again."""
+        self.theirs.send(b"a")
+        for options, left, calls in (({}, Events.READ, 3), ({"oneshot": False}, Events.READ, 3), ({"oneshot": True}, Events.NONE, 1)):
+            seen: List[Tuple[Events, Events]] = []
+            source = FileDescriptor(self.ours, lambda source, events: seen.append((events, source.events)), **options)
             self.added(source)
-            self.theirs.send(b"a")
             for _ in range(3):
                 self.loop.run(self.mode, 0)
-            self.assertEqual(seen, [Events.READ] * calls)
+            self.assertEqual(seen, [(Events.READ, left)] * calls)
+            source.enable()
+            self.loop.run(self.mode, 0)
+            self.assertEqual(len(seen), calls + 1)
             source.invalidate()
 
     def test_writing_and_pausing(self) -> None:

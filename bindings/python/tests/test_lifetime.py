@@ -190,67 +190,49 @@ class References(TestCase):
 
 
 class Leaks(TestCase):
-    """No leak after 100,000 times (ABI-2); of the less usual ones fewer, unless the long tests are asked for."""
+    COUNT = 100_000 if SLOW else 5_000
 
-    def check(self, once: Callable[[], object], count: int = 100_000 if SLOW else 20_000) -> None:
-        RunLoop.current()
-        for _ in range(2000):
-            once()
+    def sizes(self) -> List[int]:
         host.drain()
         gc.collect()
-        tables = [len(_registry.items), len(_registry.held), len(_registry.posts), len(_registry.calls), len(_registry.alive), len(RunLoop.current()._held)]
-        descriptors = len(os.listdir("/proc/self/fd"))
-        resident = resident_kilobytes()
+        tables: Any = (_registry.items, _registry.held, _registry.posts, _registry.calls, _registry.alive, RunLoop.current()._held)
+        return [*map(len, tables), len(os.listdir("/proc/self/fd"))]
+
+    def check(self, once: Callable[[], object]) -> None:
+        for _ in range(2000):
+            once()
+        before, resident = self.sizes(), resident_kilobytes()
         tracemalloc.start()
         try:
-            before = tracemalloc.get_traced_memory()[0]
+            traced = tracemalloc.get_traced_memory()[0]
             for _ in range(500):
                 once()
             gc.collect()
-            self.assertLess(tracemalloc.get_traced_memory()[0] - before, 20_000)
+            self.assertLess(tracemalloc.get_traced_memory()[0] - traced, 20_000)
         finally:
             tracemalloc.stop()
-        for _ in range(count):
+        for _ in range(self.COUNT):
             once()
-        host.drain()
-        gc.collect()
-        after = [len(_registry.items), len(_registry.held), len(_registry.posts), len(_registry.calls), len(_registry.alive), len(RunLoop.current()._held)]
-        self.assertEqual(after, tables)
-        self.assertEqual(len(os.listdir("/proc/self/fd")), descriptors)
+        self.assertEqual(self.sizes(), before)
         self.assertLess(resident_kilobytes() - resident, 4096)
 
-    def test_dropped_sources(self) -> None:
-        """ABI-2, OBJ-4: made and dropped."""
-        self.check(lambda: Source(perform=nothing), 100_000)
-
-    def test_scheduled_sources(self) -> None:
-        """ABI-2, SRC0-4: made, added, invalidated."""
-        loop = RunLoop.current()
-
-        def once() -> None:
-            with Source(perform=nothing) as source:
-                loop.add(source, COMMON)
-
-        self.check(once, 100_000)
-
-    def test_timers_that_fire(self) -> None:
-        """ABI-2, TMR-7: made, added, forgotten, fired."""
-        loop = RunLoop.current()
-
-        def once() -> None:
-            loop.add(Timer(nothing), "leaks")
-            loop.run("leaks", 0)
-
-        self.check(once)
-
-    def test_observers_and_descriptors(self) -> None:
-        """ABI-2, OBS-8, SRC1-10: made, added, removed or closed."""
-        loop = RunLoop.current()
+    def test_nothing_stays_behind(self) -> None:
+        """ABI-2, ABI-3, BLK-1, OBJ-4, OBS-8, SRC1-10, TMR-7: of what is created and dropped, added and removed, fired, performed,
+        refused or raised."""
+        loop, gone = RunLoop.current(), in_thread(RunLoop.current)
         read_end, write_end = os.pipe()
         self.addCleanup(os.close, read_end)
         self.addCleanup(os.close, write_end)
 
-        def once() -> None:
+        def schedule_source() -> None:
+            with Source(perform=nothing) as source:
+                loop.add(source, COMMON)
+
+        def fire_timer() -> None:
+            loop.add(Timer(nothing), "leaks")
+            loop.run("leaks", 0)
+
+        def observe_and_watch() -> None:
             observer = Observer(nothing)
             loop.add(observer, "leaks")
             loop.remove(observer, "leaks")
@@ -258,35 +240,25 @@ class Leaks(TestCase):
             loop.add(descriptor, "leaks")
             descriptor.close()
 
-        self.check(once)
-
-    def test_performed_functions(self) -> None:
-        """ABI-2, BLK-1: run, or refused."""
-        loop = RunLoop.current()
-        gone = in_thread(RunLoop.current)
-
-        def once() -> None:
+        def perform() -> None:
             future = loop.perform(int, "1", modes=["leaks"])
             loop.run("leaks", 0)
             assert future.result() == 1
             assert gone.perform(int).exception() is not None
 
-        self.check(once)
+        def raise_and_catch() -> None:
+            failing.signal(wake=False)
+            try:
+                loop.run("failing", 0)
+            except ZeroDivisionError:
+                pass
 
-    def test_exceptions(self) -> None:
-        """ABI-3: raised by run() and caught, 100,000 times."""
-        loop = RunLoop.current()
-        with Source(perform=lambda source: 1 / 0) as source:
-            loop.add(source, "leaks")
-
-            def once() -> None:
-                source.signal(wake=False)
-                try:
-                    loop.run("leaks", 0)
-                except ZeroDivisionError:
-                    pass
-
-            self.check(once)
+        with Source(perform=lambda source: 1 / 0) as failing:
+            loop.add(failing, "failing")
+            for once in (lambda: Source(perform=nothing), schedule_source, fire_timer, observe_and_watch, perform, raise_and_catch):
+                with self.subTest(once.__name__):
+                    self.watch()
+                    self.check(once)
 
 
 class Threads(TestCase):

@@ -88,47 +88,6 @@ class Locks(TestCase):
         lock._handle = handle
         gc.collect()
 
-    def test_ctrl_c_ends_a_wait(self) -> None:
-        """ABI-4: of the main thread, for a lock and for a condition."""
-        script = """if True:
-            import signal, threading, treadle
-            main = threading.main_thread().ident
-            lock = treadle.Lock()
-            condition = treadle.Condition()
-            locking, go_on = threading.Semaphore(0), threading.Semaphore(0)
-            def hold():
-                with lock:
-                    treadle.Thread.declare_ready()
-                    locking.acquire()
-                    signal.pthread_kill(main, signal.SIGINT)
-                    go_on.acquire()
-            thread = treadle.Thread(hold)
-            thread.start_and_wait()
-            try:
-                locking.release()
-                lock.acquire()
-            except KeyboardInterrupt:
-                print("interrupted")
-            go_on.release()
-            thread.join()
-            with lock:
-                pass
-            def interrupt():
-                with condition:  # held until the main thread waits
-                    signal.pthread_kill(main, signal.SIGINT)
-            thread = treadle.Thread(interrupt)
-            try:
-                with condition:
-                    thread.start()
-                    condition.wait_for(lambda: False)
-            except KeyboardInterrupt:
-                print("interrupted")
-            thread.join()
-            with condition:
-                print("free")
-        """
-        self.assertEqual(self.assertRuns(script), "interrupted\ninterrupted\nfree\n")
-
 
 class Conditions(TestCase):
     def test_waiting(self) -> None:

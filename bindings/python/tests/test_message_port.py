@@ -11,7 +11,6 @@ import os
 import pickle
 import subprocess
 import sys
-import threading
 import unittest
 import weakref
 from typing import Any, Callable, List
@@ -35,6 +34,7 @@ from treadle import (
 from treadle._library import native
 
 from support import LoopThread, TestCase, environment, in_thread
+from test_signals_waits import BEGIN
 
 _numbers = itertools.count()
 
@@ -409,72 +409,42 @@ class Ends(PortTestCase):
 
 
 class Interrupts(TestCase):
-    SCRIPT = """if True:
-        import os, signal, sys, threading, time, treadle
-        loop, name = treadle.RunLoop.current(), sys.argv[1]
-        local = treadle.MessagePort.local(name)
-        remote = treadle.MessagePort.remote(name)
-        main = threading.main_thread().native_id
-        def sleeps():
-            with open(f"/proc/self/task/{main}/syscall") as file:
-                return file.read().split()[0] in ("7", "202", "271", "232", "281", "441", "22", "73", "98")
-        def interrupt_its_sleep():
-            count = 0
-            while count < 3:
-                count = count + 1 if sleeps() else 0
-                time.sleep(0.01)
-            os.kill(os.getpid(), signal.SIGINT)
-        def interrupted(wait):
-            thread = threading.Thread(target=interrupt_its_sleep, daemon=True)
-            thread.start()
-            try:
-                wait()
-            except KeyboardInterrupt:
-                print("interrupted", flush=True)
-            else:
-                print("the wait was over before", flush=True)
-            thread.join()
-    """
+    SCRIPT = BEGIN + """
+    loop, name = treadle.RunLoop.current(), sys.argv[1]
+    local = treadle.MessagePort.local(name)
+    remote = treadle.MessagePort.remote(name)
+"""
 
     def test_ctrl_c_ends_every_wait(self) -> None:
-        """ABI-4 MSG-6"""
+        """ABI-4 MSG-6 MSG-11"""
         script = self.SCRIPT + """
-        interrupted(remote.request)
-        def inside():
-            loop.perform(remote.request)
-            loop.run()
-        interrupted(inside)
-        try:
-            while True:
-                remote.send(b"x" * 50_000, timeout=0)
-        except treadle.Timeout:
-            pass
-        interrupted(lambda: remote.send(b"x" * 50_000))
-        interrupted(lambda: remote.request(b"x" * 50_000))
-        """
-        printed = self.assertRuns(script, new_name())
-        self.assertEqual(printed, "interrupted\n" * 4)
-
-    def test_ctrl_c_ends_the_wait_for_a_function(self) -> None:
-        """ABI-4 MSG-11"""
-        script = self.SCRIPT + """
-        interrupted(lambda: remote.call("a function", "v"))
-        """
-        printed = self.assertRuns(script, new_name())
-        self.assertEqual(printed, "interrupted\n")
+    interrupted(remote.request)
+    interrupted(lambda: remote.call("a function", "v"))
+    def inside():
+        loop.perform(remote.request)
+        loop.run()
+    interrupted(inside)
+    try:
+        while True:
+            remote.send(b"x" * 50_000, timeout=0)
+    except treadle.Timeout:
+        pass
+    interrupted(lambda: remote.send(b"x" * 50_000))
+    interrupted(lambda: remote.request(b"x" * 50_000))
+"""
+        self.assertEqual(self.assertRuns(script, new_name()), "interrupted\n" * 5)
 
     def test_a_handler_that_returns_does_not_end_it(self) -> None:
         """ABI-4 MSG-6"""
         script = self.SCRIPT + """
-        def handler(number, frame):
-            print("handled", flush=True)
-            loop.add(local, "own")
-        signal.signal(signal.SIGINT, handler)
-        threading.Thread(target=interrupt_its_sleep, daemon=True).start()
-        print(remote.request(mode="own"))
-        """
-        printed = self.assertRuns(script, new_name())
-        self.assertEqual(printed, "handled\nb''\n")
+    def handler(number, frame):
+        print("handled", flush=True)
+        loop.add(local, "own")
+    signal.signal(signal.SIGINT, handler)
+    threading.Thread(target=interrupt_its_sleep, daemon=True).start()
+    print(remote.request(mode="own"))
+"""
+        self.assertEqual(self.assertRuns(script, new_name()), "handled\nb''\n")
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import unittest
 from typing import Any, List
 
 import treadle
-from treadle import Error, InvalidArgument, Observer, RunLoop, Thread, Timer, pool
+from treadle import Error, InvalidArgument, RunLoop, Thread, Timer, pool
 
 from support import TestCase, WATCHDOG, eventually, in_thread
 
@@ -54,46 +54,6 @@ class Pools(TestCase):
             mine.__enter__()
             with self.assertRaises(InvalidArgument):
                 in_thread(lambda: mine.__exit__(None, None, None))
-
-    def test_releases_may_add(self) -> None:
-        """POOL-5: what they add is released too, and they may call everything."""
-        seen: List[Any] = []
-        loop = RunLoop.current()
-
-        def release(depth: int) -> None:
-            seen.append(depth)
-            if depth:
-                pool.add(release, depth - 1)
-                with pool():
-                    pool.add(seen.append, "inner")
-                loop.run(seconds=0)
-
-        with pool():
-            pool.add(release, 2)
-        self.assertEqual(seen, [2, "inner", 1, "inner", 0])
-
-    def test_every_pass(self) -> None:
-        """POOL-3: a run drains what its callbacks add at the end of each pass, Entry and Exit on their own."""
-        loop = RunLoop.current()
-        seen: List[str] = []
-
-        def watch(observer: Observer, activity: treadle.Activity) -> None:
-            seen.append(activity.name or "")
-            pool.add(seen.append, f"released {activity.name}")
-
-        observer = Observer(watch, treadle.Activity.ENTRY | treadle.Activity.BEFORE_TIMERS | treadle.Activity.EXIT)
-        loop.add(observer, "pool")
-        timer = Timer(lambda timer: pool.add(seen.append, "released timer"), delay=0)
-        loop.add(timer, "pool")
-        with pool():
-            pool.add(seen.append, "outer")
-            loop.run("pool", 0)
-            observer.invalidate()
-            self.assertNotIn("outer", seen)
-        self.assertEqual(seen[:2], ["ENTRY", "released ENTRY"])
-        self.assertIn("released timer", seen)
-        self.assertEqual(seen[-3:], ["EXIT", "released EXIT", "outer"])
-        self.assertEqual(seen.count("BEFORE_TIMERS"), seen.count("released BEFORE_TIMERS"))
 
     def test_threads(self) -> None:
         """POOL-4, POOL-2: a Treadle thread has a pool around its function; others release at their end."""

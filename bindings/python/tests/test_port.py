@@ -87,25 +87,6 @@ class Receiving(PortTestCase):
         self.assertEqual(by_port[plain], (pickle.dumps([1]),))
         self.assertEqual(by_port[pickling], ({"numbers": [1, 2], "bytes": b"text"}, b"bytes", plain))
 
-    def test_many_threads_lose_nothing(self) -> None:
-        """PORT-4 PORT-6 MPORT-2"""
-        port = self.receiving(capacity=8)
-
-        def send(number: int) -> None:
-            for id in range(200):
-                port.send(b"%d" % number, id=id)
-
-        threads = [threading.Thread(target=send, args=(number,)) for number in range(4)]
-        for thread in threads:
-            thread.start()
-        while len(self.got) < 800:
-            self.loop.run(seconds=10, return_after_source_handled=True)
-        for thread in threads:
-            thread.join()
-        for number in range(4):
-            ids = [message.id for message in self.got if message.components == (b"%d" % number,)]
-            self.assertEqual(ids, list(range(200)))
-
     def test_an_exception_comes_out_of_the_run(self) -> None:
         """PORT-6"""
         port = Port(lambda message: 1 / message.id)

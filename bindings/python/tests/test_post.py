@@ -10,11 +10,11 @@ import unittest
 import weakref
 from typing import Callable, List
 
-from treadle import COMMON, ExceptHookArgs, LoopClosed, Mode, RunLoop, RunResult, Source, Thread, excepthook
+from treadle import COMMON, ExceptHookArgs, LoopClosed, Mode, RunLoop, RunResult, Source, excepthook
 from treadle import _capi, _registry
 from treadle._library import native
 
-from support import WATCHDOG, TestCase, eventually, in_thread, seen_by_producers
+from support import TestCase, eventually, in_thread
 
 M = Mode("posts")
 
@@ -58,17 +58,6 @@ class Post(TestCase):
             self.loop.perform(self.seen.append, number + 3, modes=[COMMON])
             expected += [number, ("C", number + 1), number + 2, number + 3]
         self.assertEqual(self.poll(), expected)
-
-    def test_order_from_many_threads(self) -> None:
-        """BLK-3, WAKE-1: none is lost, and each thread's functions run in its order."""
-        count, producers = 3000, 8
-
-        def queue(loop: RunLoop, number: int, fn: Callable[[int], object]) -> None:
-            (loop.perform if number % 10 == 7 else loop.post)(fn, number)
-
-        seen = seen_by_producers(count, producers, queue)
-        self.assertEqual(seen, [list(range(count))] * producers)
-        self.assertEqual(_registry.posts, {})
 
     def test_a_nested_run(self) -> None:
         """BLK-6: it runs what is posted meanwhile, and leaves the rest of the drain to the outer one."""
@@ -170,15 +159,6 @@ class Post(TestCase):
         self.assertTrue(eventually(lambda: self.poll() == [] and not _registry.posts))
         gc.collect()
         self.assertEqual([reference() for reference in references], [None] * 3)
-
-    def test_a_thread_that_does_not_run_yet(self) -> None:
-        """PERF-3, BLK-2: what is posted before the start waits for the thread."""
-        thread = Thread(lambda: RunLoop.current().run(seconds=0))
-        thread.loop.post(self.seen.append, 1)
-        thread.loop.post(thread.loop.stop)
-        thread.start()
-        thread.join(WATCHDOG)
-        self.assertEqual(self.seen, [1])
 
 
 class Processes(TestCase):

@@ -444,34 +444,6 @@ class Waiting(TestCase):
         for errors in (close(), in_thread(close)):
             self.assertEqual([type(error) for error in errors], [LoopClosed])
 
-    def test_ctrl_c_ends_the_wait(self) -> None:
-        """ABI-4, SCOPE-3: of the main thread; it can be closed afterwards."""
-        script = """if True:
-            import signal, threading, treadle
-            go = threading.Event()
-            scope = treadle.Scope()
-            with scope.entered():
-                thread = treadle.Thread(go.wait)
-                thread.start()
-            main = threading.main_thread().ident
-            threading.Timer(0.2, lambda: signal.pthread_kill(main, signal.SIGINT)).start()
-            try:
-                scope.close()
-            except KeyboardInterrupt:
-                print("interrupted", scope.is_closed)
-            def handler(number, frame):
-                raise RuntimeError("by a handler")
-            signal.signal(signal.SIGALRM, handler)
-            signal.setitimer(signal.ITIMER_REAL, 0.2)
-            try:
-                scope.close()
-            except RuntimeError as error:
-                print(error)
-            go.set()
-            print(scope.close(), scope.is_closed)
-        """
-        self.assertEqual(self.assertRuns(script), "interrupted False\nby a handler\nTrue True\n")
-
 
 if __name__ == "__main__":
     unittest.main()

@@ -148,20 +148,6 @@ class Belonging(TestCase):
         del scope, enter
         self.assertTrue(eventually(lambda: gc.collect() >= 0 and reference() is None))
 
-    def test_what_callbacks_make(self) -> None:
-        """SCOPE-1: belongs to it only if they enter it."""
-        with LoopThread() as worker:
-            made: List[Timer] = []
-            with Scope() as scope:
-
-                def make() -> None:
-                    made.append(Timer(print, interval=1))
-                    with scope.entered():
-                        made.append(Timer(print, interval=1))
-
-                worker.loop.perform(make).result()
-            self.assertEqual([timer.is_valid for timer in made], [True, False])
-
     def test_loops_and_locks_belong_to_nobody(self) -> None:
         """SCOPE-1: nor does what the package needs for itself."""
 

@@ -10,7 +10,7 @@ from support import TestCase
 
 # A worker's loop, a function that blocks there until `go` is set, and Ctrl-C for the main thread as soon as it sleeps.
 BEGIN = """if True:
-    import os, signal, socket, threading, time, treadle
+    import os, signal, socket, sys, threading, time, treadle
     go, entered = threading.Event(), threading.Event()
     main = threading.main_thread().native_id
     def block(*arguments):
@@ -18,7 +18,7 @@ BEGIN = """if True:
         assert go.wait(100)
     def sleeps():
         with open(f"/proc/self/task/{main}/syscall") as file:
-            return file.read().split()[0] in ("202", "98", "281", "441", "22")
+            return file.read().split()[0] in ("7", "22", "73", "98", "202", "232", "271", "281", "441")
     def interrupt_its_sleep():
         # Twice asleep in a row is a wait, and not the end of what came before it.
         count = 0
@@ -71,6 +71,42 @@ class Waits(TestCase):
     worker.stop_and_join()
 """
         self.assertEqual(self.assertRuns(script), "interrupted\n" * 5)
+
+    def test_threads_locks_and_scopes(self) -> None:
+        """ABI-4, THR-17, THR-20, SCOPE-3: what was waited for can be waited for again; a function is not called later."""
+        script = BEGIN + """
+    called, lock, condition, scope = [], treadle.Lock(), treadle.Condition(), treadle.Scope()
+    with scope.entered():
+        thread = treadle.Thread(block)
+    def hold():
+        with lock:
+            treadle.Thread.declare_ready()
+            block()
+    holder = treadle.Thread(hold)
+    thread.start()
+    holder.start_and_wait()
+    interrupted(lambda: thread.perform(called.append, 1, wait=True))
+    interrupted(thread.join)
+    interrupted(lock.acquire)
+    with condition:
+        interrupted(lambda: condition.wait_for(lambda: False))
+    with condition:
+        pass
+    interrupted(scope.close)
+    def handler(number, frame):
+        raise RuntimeError("by a handler")
+    previous = signal.signal(signal.SIGINT, handler)
+    try:
+        interrupted(scope.close)
+    except RuntimeError as error:
+        print(error, scope.is_closed)
+    signal.signal(signal.SIGINT, previous)
+    go.set()
+    with lock:
+        holder.join()
+    print(scope.close(), scope.is_closed, called)
+"""
+        self.assertEqual(self.assertRuns(script), "interrupted\n" * 5 + "by a handler False\nTrue True []\n")
 
     def test_what_a_cancel_callback_raises(self) -> None:
         """ABI-3: close() waits all the same, and raises it at last; with a timeout too."""

@@ -342,24 +342,6 @@ class Identity(TestCase):
         self.assertEqual(main.id, os.getpid())
         self.assertIn("main", repr(main))
 
-    def test_multithreaded(self) -> None:
-        """THR-11: threads of Python do not count; once true, it stays so."""
-        script = """if True:
-            import threading, treadle
-            def of_python():
-                treadle.Thread.current()
-            thread = threading.Thread(target=of_python)
-            thread.start()
-            thread.join()
-            print(treadle.Thread.is_multithreaded())
-            treadle.Thread(int)
-            print(treadle.Thread.is_multithreaded())
-            thread = treadle.Thread(treadle.Thread.is_multithreaded)
-            thread.start()
-            print(thread.join(), treadle.Thread.is_multithreaded())
-        """
-        self.assertEqual(self.assertRuns(script), "False\nFalse\nTrue True\n")
-
     def test_loops(self) -> None:
         """RL-9: the thread's loop, before its start too: what was added meanwhile is served."""
         seen: List[Any] = []

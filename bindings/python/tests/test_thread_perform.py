@@ -4,13 +4,14 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 import unittest
 from typing import Any, List
 
 from treadle import (
     COMMON,
-    DeadlockError,
+    ExceptHookArgs,
     LoopClosed,
     RunLoop,
     RunResult,
@@ -18,9 +19,10 @@ from treadle import (
     Thread,
     perform_in_background,
     perform_on_main,
+    _registry,
 )
 
-from support import SLOW, TestCase, WATCHDOG, in_thread
+from support import TestCase, WATCHDOG, eventually, in_thread
 
 
 def serve() -> RunResult:
@@ -160,57 +162,6 @@ class OnAThread(TestCase):
                 pass
             thread.join(WATCHDOG)
 
-    def test_stops_raced_with_waiting(self) -> None:
-        """PERF-9, STOP-9: each wait returns its result or the error."""
-        for _ in range(200 if SLOW else 40):
-            thread = Thread(serve)
-            thread.start()
-            go_on = threading.Barrier(3)
-
-            def wait() -> int:
-                go_on.wait(WATCHDOG)
-                number = 0
-                while True:
-                    try:
-                        self.assertEqual(thread.perform(int, str(number), wait=True), number)
-                    except LoopClosed:
-                        return number
-                    number += 1
-
-            waiters = [Thread(wait) for _ in range(2)]
-            for waiter in waiters:
-                waiter.start()
-            go_on.wait(WATCHDOG)
-            thread.stop_and_join(WATCHDOG)
-            for waiter in waiters:
-                self.assertGreaterEqual(waiter.join(WATCHDOG), 0)
-
-    def test_circles(self) -> None:
-        """PERF-7: threads that wait for each other, the main one among them: DeadlockError at once."""
-        with Served() as first, Served() as second:
-
-            def back_to_main() -> int:
-                return perform_on_main(int, wait=True)
-
-            with self.assertRaises(DeadlockError):
-                first.perform(back_to_main, wait=True)
-            with self.assertRaises(DeadlockError):
-                first.perform(lambda: second.perform(back_to_main, wait=True), wait=True)
-
-            def back_to_first() -> int:
-                return first.perform(int, wait=True)
-
-            with self.assertRaises(DeadlockError):
-                in_thread(lambda: first.perform(lambda: second.perform(back_to_first, wait=True), wait=True))
-            # Nothing of it stays behind.
-            self.assertEqual(first.perform(lambda: second.perform(int, wait=True), wait=True), 0)
-
-            def join_first() -> object:
-                return first.join(WATCHDOG)
-
-            with self.assertRaises(DeadlockError):
-                first.perform(lambda: second.perform(join_first, wait=True), wait=True)
-
     def test_the_lock_of_the_interpreter_is_free_meanwhile(self) -> None:
         """ABI-1: a waiter holds nobody up, on whichever thread it is."""
         with Served() as thread:
@@ -224,42 +175,87 @@ class OnAThread(TestCase):
             self.assertTrue(waiter.join(WATCHDOG))
             self.assertEqual(len(counted), 1000)
 
-    def test_ctrl_c_ends_the_wait(self) -> None:
-        """ABI-4: on the main thread, though the other one never performs it; it is not called later either."""
-        script = """if True:
-            import signal, threading, treadle
-            main = threading.main_thread().ident
-            go_on = threading.Event()
-            called = []
-            def body():
-                while not treadle._registry.calls:
-                    pass
-                signal.pthread_kill(main, signal.SIGINT)
-                go_on.wait()
-                return treadle.RunLoop.current().run(seconds=0).name
-            thread = treadle.Thread(body)
-            thread.start()
-            try:
-                thread.perform(called.append, 1, wait=True)
-            except KeyboardInterrupt:
-                print("interrupted")
-            go_on.set()
-            thread.join()
-            print(called)
-        """
-        self.assertEqual(self.assertRuns("from treadle import _registry\n" + script), "interrupted\n[]\n")
-
     def test_exceptions_of_the_kind_that_ends_runs(self) -> None:
-        """PERF-11, ABI-4: SystemExit ends the thread's run, and the waiter sees it as well."""
-        thread = Thread(serve)
-        thread.start_and_wait(WATCHDOG)
+        """PERF-11, ABI-4: SystemExit ends the thread's run, and the waiter sees it as well, on whichever thread it is."""
 
         def leave() -> None:
             raise SystemExit(2)
 
-        with self.assertRaises(SystemExit):
-            thread.perform(leave, wait=True)
-        self.assertIsNone(thread.join(WATCHDOG))
+        for waiter in (lambda function: function(), in_thread):
+            thread = Thread(serve)
+            thread.start_and_wait(WATCHDOG)
+            with self.assertRaises(SystemExit):
+                waiter(lambda: thread.perform(leave, wait=True))
+            self.assertIsNone(thread.join(WATCHDOG))
+
+    def test_many_at_once(self) -> None:
+        """PERF-4, PERF-7: each gets its own result or exception, and nothing stays behind."""
+        count, callers = 300, 6
+
+        def answer(caller: int, number: int) -> int:
+            if number % 7 == 3:
+                raise KeyError(caller, number)
+            return caller * count + number
+
+        failures: List[object] = []
+        before = len(_registry.calls)
+
+        def call(thread: Thread, caller: int) -> None:
+            for number in range(count):
+                try:
+                    if thread.perform(answer, caller, number, wait=True) != caller * count + number:
+                        failures.append((caller, number))
+                except KeyError as error:
+                    if error.args != (caller, number) or number % 7 != 3:
+                        failures.append(error)
+
+        server = Thread(serve)
+        server.start_and_wait(WATCHDOG)
+        threads = [threading.Thread(target=call, args=(server, caller)) for caller in range(callers)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        server.stop_and_join(WATCHDOG)
+        self.assertEqual(failures, [])
+        self.assertEqual(len(_registry.calls), before)
+
+    def test_signals_during_a_wait_of_the_main_thread(self) -> None:
+        """PERF-7, ABI-4: Ctrl-C ends the wait, and other signals do not."""
+        server = Thread(serve)
+        server.start_and_wait(WATCHDOG)
+        main = threading.main_thread().ident
+        assert main is not None
+        handled: List[int] = []
+        previous = signal.signal(signal.SIGUSR1, lambda number, frame: handled.append(number))
+        try:
+
+            def disturb() -> int:
+                signal.pthread_kill(main, signal.SIGUSR1)
+                return 7
+
+            for number in range(20):
+                self.assertEqual(server.perform(disturb, wait=True), 7)
+                self.assertTrue(eventually(lambda: len(handled) == number + 1))
+        finally:
+            signal.signal(signal.SIGUSR1, previous)
+        go = threading.Event()
+        reports: List[ExceptHookArgs] = []
+        server.loop.excepthook = reports.append
+        before = len(_registry.calls)
+
+        def interrupt() -> None:
+            signal.pthread_kill(main, signal.SIGINT)
+            go.wait(WATCHDOG)
+            raise ZeroDivisionError
+
+        with self.assertRaises(KeyboardInterrupt):
+            server.perform(interrupt, wait=True)
+        go.set()
+        self.assertEqual(server.perform(abs, -1, wait=True), 1)
+        self.assertEqual([report.exc_type for report in reports], [ZeroDivisionError])  # nobody asks for it any more
+        self.assertEqual(len(_registry.calls), before)
+        server.stop_and_join(WATCHDOG)
 
     def test_in_the_background(self) -> None:
         """PERF-17: a new detached thread with the default attributes."""
