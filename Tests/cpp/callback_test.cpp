@@ -189,7 +189,11 @@ template <class F> static Ended end_by(F &&f) {
         f(Loop::current());
     });
 }
-static void check_ended(const Ended &ended, const char *line) {
+template <class F> static void check_ended(const char *line, F &&f) {
+    const Ended ended = end_by([&](const Loop &loop) {
+        loop.add(Source([] {}));
+        f(loop);
+    });
     if (!WIFEXITED(ended.status) || WEXITSTATUS(ended.status) != 42) CHECK_EQUAL(ended.errors, "an end by 42");
     const std::size_t end = ended.errors.find('\n');
     CHECK(end != ended.errors.npos);
@@ -199,80 +203,59 @@ static void check_ended(const Ended &ended, const char *line) {
 }
 
 TEST(an_exception_that_escapes_is_reported_and_terminates, "THR-19 PERF-11") {
-    check_ended(end_by([](const Loop &) { perform_once(Source([] { throw std::runtime_error("out of luck"); })); }),
-                "std::runtime_error: out of luck");
-    check_ended(end_by([](const Loop &loop) {
-                    loop.add(Timer::after(0s, [held = std::string("x")] { throw Unusual(); }));
-                    loop.run();
-                }),
-                "Unusual");
-    check_ended(end_by([](const Loop &loop) {
-                    loop.add(Source([] {}));
-                    loop.add(Observer(Activity::entry, [] { throw 3; }));
-                    loop.poll();
-                }),
-                "int");
-    check_ended(end_by([](const Loop &loop) {
-                    loop.add(Descriptor(open("/dev/null", O_RDONLY), Readiness::readable, [] { throw "text"; }));
-                    loop.poll();
-                }),
-                "char const*");
-    check_ended(end_by([](const Loop &loop) {
-                    loop.add(Source([] {}));
-                    loop.post([held = std::string("x")] { throw Error(Status::state, "by hand", "nowhere"); });
-                    loop.poll();
-                }),
-                "treadle::v1::Error: nowhere: by hand");
-    check_ended(end_by([](const Loop &loop) {
-                    loop.add(Source([] {}));
-                    loop.post([] { throw std::logic_error("posted"); });
-                    loop.poll();
-                }),
-                "std::logic_error: posted");
-    check_ended(end_by([](const Loop &loop) {
-                    SourceCallbacks callbacks;
-                    callbacks.schedule = [](auto &&...) { throw std::out_of_range("scheduled"); };
-                    loop.add(Source(std::move(callbacks)));
-                }),
-                "std::out_of_range: scheduled");
-    check_ended(end_by([](const Loop &loop) {
-                    SourceCallbacks callbacks;
-                    callbacks.cancel = [](auto &&...) { throw std::out_of_range("cancelled"); };
-                    const Source source(std::move(callbacks));
-                    loop.add(source);
-                    source.invalidate();
-                }),
-                "std::out_of_range: cancelled");
-    check_ended(end_by([](const Loop &loop) {
-                    const Port port([] { throw std::runtime_error("received"); });
-                    loop.add(port);
-                    port.send_bytes(1, "x");
-                    loop.poll();
-                }),
-                "std::runtime_error: received");
-    check_ended(end_by([](const Loop &loop) {
-                    loop.add(Source([] {}));
-                    Thread::current().perform([] { throw std::runtime_error("requested"); });
-                    loop.poll();
-                }),
-                "std::runtime_error: requested");
-    check_ended(end_by([](const Loop &) {
-                    const Port port([] {});
-                    const auto told = Notification::port_invalid(port, [] { throw std::runtime_error("told"); });
-                    port.invalidate();
-                }),
-                "std::runtime_error: told");
-    check_ended(end_by([](const Loop &) {
-                    const Pool pool;
-                    Pool::defer([] { throw std::runtime_error("put off"); });
-                }),
-                "std::runtime_error: put off");
-    check_ended(end_by([](const Loop &) {
-                    SourceCallbacks callbacks;
-                    callbacks.describe = []() -> std::string { throw std::out_of_range("described"); };
-                    Source(std::move(callbacks)).describe();
-                }),
-                "std::out_of_range: described");
+    check_ended("std::runtime_error: out of luck", [](const Loop &) { perform_once(Source([] { throw std::runtime_error("out of luck"); })); });
+    check_ended("Unusual", [](const Loop &loop) {
+        loop.add(Timer::after(0s, [held = std::string("x")] { throw Unusual(); }));
+        loop.run();
+    });
+    check_ended("int", [](const Loop &loop) {
+        loop.add(Observer(Activity::entry, [] { throw 3; }));
+        loop.poll();
+    });
+    check_ended("char const*", [](const Loop &loop) {
+        loop.add(Descriptor(open("/dev/null", O_RDONLY), Readiness::readable, [] { throw "text"; }));
+        loop.poll();
+    });
+    check_ended("treadle::v1::Error: nowhere: by hand", [](const Loop &loop) {
+        loop.post([held = std::string("x")] { throw Error(Status::state, "by hand", "nowhere"); });
+        loop.poll();
+    });
+    check_ended("std::logic_error: posted", [](const Loop &loop) {
+        loop.post([] { throw std::logic_error("posted"); });
+        loop.poll();
+    });
+    check_ended("std::runtime_error: requested", [](const Loop &loop) {
+        Thread::current().perform([] { throw std::runtime_error("requested"); });
+        loop.poll();
+    });
+    check_ended("std::runtime_error: received", [](const Loop &loop) {
+        const Port port([] { throw std::runtime_error("received"); });
+        loop.add(port);
+        port.send_bytes(1, "x");
+        loop.poll();
+    });
+    SourceCallbacks failing;
+    failing.schedule = [](auto &&...) { throw std::out_of_range("scheduled"); };
+    check_ended("std::out_of_range: scheduled", [&](const Loop &loop) { loop.add(Source(std::move(failing))); });
+    failing = {};
+    failing.cancel = [](auto &&...) { throw std::out_of_range("cancelled"); };
+    check_ended("std::out_of_range: cancelled", [&](const Loop &loop) {
+        const Source source(std::move(failing));
+        loop.add(source);
+        source.invalidate();
+    });
+    failing = {};
+    failing.describe = []() -> std::string { throw std::out_of_range("described"); };
+    check_ended("std::out_of_range: described", [&](const Loop &) { Source(std::move(failing)).describe(); });
+    check_ended("std::runtime_error: told", [](const Loop &) {
+        const Port port([] {});
+        const auto told = Notification::port_invalid(port, [] { throw std::runtime_error("told"); });
+        port.invalidate();
+    });
+    check_ended("std::runtime_error: put off", [](const Loop &) {
+        const Pool pool;
+        Pool::defer([] { throw std::runtime_error("put off"); });
+    });
 }
 
 // Callbacks of C that a C++ program gives to the C interface itself: nothing of the wrapper is around them.

@@ -93,37 +93,6 @@ TEST(a_worker_answers_whoever_asks, "MPORT-1 PORT-4 PORT-5") {
     worker.stop_and_join();
 }
 
-TEST(senders_wait_for_room_and_lose_nothing, "PORT-4 PORT-6 MPORT-2") {
-    const Loop loop = Loop::current();
-    constexpr std::uint32_t senders = 3;
-    const auto each = static_cast<std::uint32_t>(scaled(300));
-    std::uint32_t next[senders] = {}, left = senders * each;
-    const Port port(
-        [&](const Message &message) {
-            const std::uint32_t sender = message.id() >> 24;
-            CHECK_EQUAL(message.id() & 0xFFFFFF, next[sender]++);
-            if (--left == 0) loop.stop();
-        },
-        2);
-    loop.add(port);
-    std::vector<std::thread> threads;
-    for (std::uint32_t sender = 0; sender < senders; sender++) {
-        threads.emplace_back([&, sender] {
-            for (std::uint32_t number = 0; number < each; number++) {
-                if (number % 2) {
-                    port.send(sender << 24 | number, {});
-                } else {
-                    while (!port.send_bytes_for(1h, sender << 24 | number, "text")) {}
-                }
-            }
-        });
-    }
-    CHECK_EQUAL(loop.run(), RunResult::stopped);
-    for (std::thread &thread : threads) thread.join();
-    CHECK_EQUAL(port.count(), 0u);
-    port.invalidate();
-}
-
 TEST(what_cannot_be_sent_is_refused, "OBJ-2 MPORT-2 PORT-2") {
     const Loop loop = Loop::current();
     CHECK_ERROR(Port(std::function<void()>()), argument, "empty");

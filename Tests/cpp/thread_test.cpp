@@ -5,7 +5,6 @@
 #include "check.hpp"
 
 #include <fstream>
-#include <future>
 #include <iterator>
 #include <limits>
 #include <stdexcept>
@@ -85,26 +84,6 @@ TEST(a_worker_serves_its_loop_until_it_is_stopped, "THR-18 RUN-16") {
     }
     CHECK_EQUAL(reinterpret_cast<std::intptr_t>(worker.stop_and_join()), TREADLE_RUN_STOPPED);
     CHECK_EQUAL(Loop::current().run_for(1ms, Mode("none"), RunOptions::when_empty), RunResult::timed_out);
-}
-
-TEST(a_stop_at_once_leaves_the_rest_of_the_pass, "THR-18 STOP-9") {
-    const Thread worker = Thread::worker();
-    const Loop loop = worker.loop();
-    std::atomic<int> calls{0};
-    std::promise<void> inside, go_on;
-    loop.post([&] {
-        calls++;
-        inside.set_value();
-        go_on.get_future().wait();
-    });
-    for (int i = 0; i < 3; i++) loop.post([&] { calls++; });
-    worker.start();
-    inside.get_future().wait();
-    worker.request_stop(StopOptions::at_once);
-    go_on.set_value();
-    worker.join();
-    CHECK_EQUAL(calls.load(), 1);
-    CHECK_EQUAL(loop.counters().discarded, 3u);
 }
 
 TEST(synchronous_start_and_stop, "THR-18 STOP-9") {
@@ -372,24 +351,6 @@ TEST(an_exception_of_a_thread_terminates_without_a_handler, "THR-19") {
     }
 }
 
-TEST(shutdown_ends_all_loops, "THR-21") {
-    Semaphore running;
-    const Thread thread([&] {
-        const Loop loop = Loop::current();
-        loop.add(Source([] {}));
-        loop.post([&] { running.post(); });
-        CHECK_EQUAL(loop.run(), RunResult::closed);
-        CHECK_ERROR(loop.run(), closed, "");
-    });
-    thread.start();
-    running.wait();
-    CHECK(shutdown(1h));
-    thread.join();
-    CHECK_EQUAL(Loop::current().run(), RunResult::closed);
-    CHECK_ERROR(Loop::current().run(), closed, "");
-    CHECK_ERROR(Thread([] {}).start(), closed, "");
-}
-
 TEST(functions_that_run_their_loop_end_with_a_shutdown, "THR-21 THR-17 THR-19") {
     // Whoever made the thread, and wherever the shutdown meets it; nobody has to catch anything.
     static Semaphore running, shut;
@@ -430,4 +391,7 @@ TEST(functions_that_run_their_loop_end_with_a_shutdown, "THR-21 THR-17 THR-19") 
     for (const Thread &thread : threads) CHECK(thread.join() == nullptr);
     foreign.join();
     late.join();
+    CHECK_EQUAL(Loop::current().run(), RunResult::closed);
+    CHECK_ERROR(Loop::current().run(), closed, "");
+    CHECK_ERROR(Thread([] {}).start(), closed, "");
 }
