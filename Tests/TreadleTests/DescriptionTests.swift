@@ -40,6 +40,28 @@ struct DescriptionTests {
     }
   }
 
+  @Test("RL-12, OBJ-3: a loop gives its items, and tells of them by their labels")
+  func itemsAndLabels() throws {
+    let loop = try RunLoop.current()
+    let source = try RunLoopSource(order: 4, label: "bell") { _ in }
+    let timer = try RunLoopTimer(after: .seconds(3600), label: "tick") { _ in }
+    try loop.add(source, to: "listed")
+    try loop.add(timer, to: "listed")
+    try loop.add(source, to: "another")
+    #expect(try loop.items(in: "listed") == [source, timer] && loop.items(in: "listed").last is RunLoopTimer)
+    #expect(try loop.items().count == 2 && loop.items(in: "unknown").isEmpty)
+    #expect(source.description.hasPrefix("source \"bell\" 0x") && source.description.contains("in mode \"listed\""))
+    #expect(loop.description.contains("mode \"listed\"\n    source \"bell\""))
+    #expect(throws: TreadleError.self) { try RunLoopSource(label: String(repeating: "x", count: 256)) { _ in } }
+    #expect(try loop.run(in: "nowhere") == .finished && loop.counters.lastFinish == .unknownMode)
+    source.signal()
+    let before = loop.counters
+    #expect(try loop.run(in: "listed", for: .zero) == .timedOut)
+    #expect(loop.counters.signals == before.signals + 1 && loop.counters.passes == before.passes + 1)
+    for item in try loop.items() { item.invalidate() }
+    #expect(!source.isValid && !timer.isValid)
+  }
+
   @Test("ABI-4: every status of the library has a code with its name")
   func codes() {
     let codes: [TreadleError.Code] = [

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Treadle authors
 
-import Synchronization
 import Testing
 import Treadle
 
@@ -67,27 +66,6 @@ struct PerformTests {
     #expect(log.all == ["common", "default", "handledSource", "finished", "other", "handledSource", "finished"])
   }
 
-  @Test("PERF-3 PERF-4: of several senders, each one's are performed once and in their order")
-  func senders() throws {
-    let count = 500
-    let log = Log()
-    try withLoopThread { target in
-      let senders = try (0..<4).map { sender in
-        try RunLoopThread {
-          for number in 0..<count { try target.perform { log.add("\(sender) \(number)") } }
-        }
-      }
-      for sender in senders { try sender.start() }
-      for sender in senders { try sender.join(timeout: patience) }
-      try target.perform(waitUntilDone: true) {}
-    }
-    let all = log.all
-    #expect(all.count == 4 * count)
-    for sender in 0..<4 {
-      #expect(all.filter { $0.hasPrefix("\(sender) ") } == (0..<count).map { "\(sender) \($0)" })
-    }
-  }
-
   /// Has a thread perform a body that holds an object.
   private func perform(on thread: RunLoopThread, holding gone: Signal, wait: Bool = false) throws {
     let tracked = Tracked(gone)
@@ -112,37 +90,6 @@ struct PerformTests {
       try gone.wait()
       try perform(on: thread, holding: gone, wait: true)
       try gone.wait()
-    }
-  }
-
-  @Test("PERF-9: who waits for a thread that ends is told so")
-  func endOfTarget() throws {
-    let log = Log(), go = Signal()
-    let target = try RunLoopThread { try go.wait() }
-    try target.start()
-    let waiter = try RunLoopThread {
-      RunLoopThread.declareReady()
-      log.add("\(status { try target.perform(waitUntilDone: true) { log.add("performed") } } == .closed)")
-      log.add("\(target.isFinished)")
-    }
-    try waiter.startAndWait(timeout: patience)
-    go.signal()
-    try waiter.join(timeout: patience)
-    try target.join(timeout: patience)
-    #expect(log.all == ["true", "true"])
-  }
-
-  @Test("PERF-7: threads that would wait for each other are told so")
-  func deadlock() throws {
-    try withLoopThread { first in
-      try withLoopThread { second in
-        let result = status {
-          try first.perform(waitUntilDone: true) {
-            try second.perform(waitUntilDone: true) { try first.perform(waitUntilDone: true) {} }
-          }
-        }
-        #expect(result == .deadlock)
-      }
     }
   }
 
@@ -194,21 +141,6 @@ struct PerformTests {
     #expect(log.all == ["true true", "true false", "four", "finished", "true"])
     try gone.wait()
     try gone.wait()
-  }
-
-  @Test("PERF-15: a body may cancel another one of the same pass; other threads may not")
-  func cancellingInside() throws {
-    let log = Log()
-    try onThread {
-      let loop = try RunLoop.current()
-      let target = Tracked(Signal())
-      let kept = try RunLoop.perform(after: .seconds(-2)) { log.add("kept") }
-      try onThread { log.add("\(kept?.cancel() == true) \(try RunLoop.cancelPerforms(for: target))") }
-      try RunLoop.perform(after: .seconds(-1)) { try RunLoop.cancelPerforms(for: target) }
-      try RunLoop.perform(after: .seconds(-1), for: target) { log.add("cancelled") }
-      log.add("\(try loop.run(for: patience))")
-    }
-    #expect(log.all == ["false false", "kept", "finished"])
   }
 
   @Test("PERF-16 PERF-8: what a delay still holds back is dropped with its thread")

@@ -30,38 +30,6 @@ struct PoolTests {
     #expect(log.all.last == "thrown")
   }
 
-  @Test("POOL-5: what is called may add more, and open pools")
-  func additions() throws {
-    let log = Log()
-    try RunLoopPool.withPool {
-      try RunLoopPool.add {
-        log.add("outer")
-        try? RunLoopPool.add { log.add("added") }
-        try? RunLoopPool.withPool { try RunLoopPool.add { log.add("nested") } }
-      }
-    }
-    #expect(log.all == ["outer", "nested", "added"])
-  }
-
-  @Test("POOL-1 POOL-3: a run loop closes a pool at the end of each pass")
-  func passes() throws {
-    let log = Log()
-    try onThread {
-      let loop = try RunLoop.current()
-      let thread = try RunLoopThread.current()
-      try thread.perform {
-        log.add("first pass")
-        try RunLoopPool.add { log.add("first pool") }
-        try thread.perform {
-          log.add("second pass")
-          try RunLoopPool.add { log.add("second pool") }
-        }
-      }
-      log.add("\(try loop.run(for: patience))")
-    }
-    #expect(log.all == ["first pass", "first pool", "second pass", "second pool", "finished"])
-  }
-
   @Test("POOL-4: a thread of Treadle's has a pool around its body")
   func threads() throws {
     let log = Log()

@@ -47,21 +47,6 @@ struct ScheduledTimerTests {
     #expect(log.all == ["true", "true"])
   }
 
-  @Test("NST-3: firing by hand leaves the dates as they are, and ends a one-shot")
-  func fire() throws {
-    let log = Log()
-    let often = try RunLoopTimer(after: .seconds(1000), repeating: .seconds(10)) { _ in log.add("often") }
-    let date = often.nextFire
-    #expect(often.fire() && often.fire())
-    #expect(often.nextFire == date && often.isValid)
-    let once = try RunLoopTimer(after: .seconds(1000), endsAfterFiring: true) { _ in log.add("once") }
-    #expect(once.fire() && !once.isValid)
-    #expect(!once.fire())
-    often.invalidate()
-    #expect(!often.fire())
-    #expect(log.all == ["often", "often", "once"])
-  }
-
   @Test("TMR-24: a one-shot is armed again, also in its own callback, until nobody refers to it")
   func again() throws {
     let gone = Signal()
