@@ -21,6 +21,10 @@ from treadle import DEFAULT, RunLoop, RunResult
 from support import WATCHDOG, LoopThread, TestCase
 
 
+async def wait(source: treadle.Source) -> None:
+    await source
+
+
 class Nesting(TestCase):
     """Runs of the run loop inside of asyncio's callbacks: asyncio pauses, the run loop's items go on."""
 
@@ -266,9 +270,6 @@ class Awaiting(TestCase):
         """OBJ-3: it can never be signalled, and is collected with the tasks that await it; one that is held is not."""
         messages: List[str] = []
 
-        async def wait(source: treadle.Source) -> None:
-            await source
-
         async def main() -> None:
             running = asyncio.get_running_loop()
             running.set_exception_handler(lambda loop, context: messages.append(context["message"]))
@@ -305,18 +306,12 @@ class Awaiting(TestCase):
             await task
             source.invalidate()
 
-        async def wait(source: treadle.Source) -> None:
-            await source
-
         with LoopThread() as worker:
             treadle.aio.run(main())
             asyncio.run(main())
 
     def test_sources_that_are_never_performed(self) -> None:
         """Invalid ones, those that become so, those that nobody would perform; to cancel the wait leaves nothing."""
-
-        async def wait(source: treadle.Source) -> None:
-            await source
 
         async def main() -> None:
             source = treadle.Source()
@@ -390,9 +385,6 @@ class Awaiting(TestCase):
             with self.assertRaises(treadle.LoopClosed):
                 await task
 
-        async def wait(source: treadle.Source) -> None:
-            await source
-
         treadle.aio.run(main())
 
     def test_a_scope_in_a_task(self) -> None:
@@ -404,19 +396,6 @@ class Awaiting(TestCase):
             await asyncio.sleep(0.001)
 
         treadle.aio.run(main())
-
-    def test_performs(self) -> None:
-        """PERF-7: on another thread, and on this one."""
-
-        async def main() -> None:
-            self.assertEqual(await worker.loop.perform(pow, 2, 5), 32)
-            futures = [RunLoop.current().perform(pow, 2, number) for number in range(50)]
-            self.assertEqual(await asyncio.gather(*futures), [2**number for number in range(50)])
-            with self.assertRaises(ZeroDivisionError):
-                await worker.loop.perform(lambda: 1 // 0)
-
-        with LoopThread() as worker:
-            treadle.aio.run(main())
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ import threading
 import unittest
 from typing import List
 
+import treadle.aio
 from treadle import DEFAULT, LoopClosed, RunLoop, Source
 
 from support import LoopThread, TestCase, in_thread
@@ -39,8 +40,10 @@ class Awaiting(TestCase):
             with self.assertRaisesRegex(LookupError, "lost"):
                 await loop.perform(fail)
 
-        with LoopThread() as worker:
-            asyncio.run(main(worker.loop))
+        for run in (asyncio.run, treadle.aio.run):
+            held.clear()
+            with LoopThread() as worker:
+                run(main(worker.loop))
         with LoopThread() as worker, self.assertRaises(RuntimeError):
             next(worker.loop.perform(int).__await__())  # nobody runs a loop of asyncio here
 
@@ -54,6 +57,11 @@ class Awaiting(TestCase):
 
         self.assertEqual(asyncio.run(main()), 32)
         self.assertEqual(in_thread(lambda: asyncio.run(main())), 32)
+
+        async def perform_here() -> List[int]:
+            return await asyncio.gather(*(RunLoop.current().perform(pow, 2, number) for number in range(50)))
+
+        self.assertEqual(treadle.aio.run(perform_here()), [2**number for number in range(50)])
 
     def test_cancelling(self) -> None:
         """PERF-7: what has not begun is not called when the task is cancelled; what has begun goes on."""

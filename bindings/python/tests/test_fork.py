@@ -162,8 +162,9 @@ THREADS = CHECK + """if True:
 
 class Threads(TestCase):
     def test_multiprocessing(self) -> None:
-        """RL-11: its fork method, from the main thread, with Treadle's threads alive; again, and by a pool."""
-        script = THREADS + """if True:
+        """RL-11: its fork method, from the main thread, with Treadle's threads alive, or closures and calls of the parent on their
+        way; again, and by a pool."""
+        more = """if True:
             for number in range(2):
                 queue = context.SimpleQueue()
                 process = context.Process(target=work, args=(queue,))
@@ -175,7 +176,8 @@ class Threads(TestCase):
                 print(pool.map(abs, range(-3, 0)))
             check_parent()
         """
-        self.assertEqual(self.assertRuns(script), "[3, 2, 1]\nperformed by parent\n")
+        for script, output in ((THREADS, "[3, 2, 1]\nperformed by parent\n"), (CALLS, "[3, 2, 1]\n")):
+            self.assertEqual(self.assertRuns(script + more), output)
 
     def test_on_a_thread_of_treadles(self) -> None:
         """RL-11: a fork on a thread that Treadle made; in the child it is the main thread."""
@@ -276,22 +278,6 @@ def check_parent():
 
 
 class Calls(TestCase):
-    def test_multiprocessing(self) -> None:
-        """RL-11: its fork method, with closures and calls of the parent on their way; again, and by a pool."""
-        script = CALLS + """if True:
-            for number in range(2):
-                queue = context.SimpleQueue()
-                process = context.Process(target=work, args=(queue,))
-                process.start()
-                process.join()
-                assert process.exitcode == 0, process.exitcode
-                assert queue.get() == "well"
-            with context.Pool(2) as pool:
-                print(pool.map(abs, range(-3, 0)))
-            check_parent()
-        """
-        self.assertEqual(self.assertRuns(script), "[3, 2, 1]\n")
-
     def test_inside_of_a_call(self) -> None:
         """RL-11: a closure's handler forks, on this thread and on another; the child ends by itself."""
         script = CALLS + """if True:

@@ -222,22 +222,6 @@ class Processes(TestCase):
             self.watch()
             self.assertEqual(self.assertRuns(script), "end\n")
 
-    def test_a_shutdown(self) -> None:
-        """THR-21: what was posted is dropped, and no run calls it."""
-        script = """if True:
-            import treadle
-            from treadle import _registry
-            loop = treadle.RunLoop.current()
-            loop.add(treadle.Source())
-            def shut():
-                treadle.shutdown()
-                print(len(_registry.posts))
-            loop.post(shut)
-            loop.post(print, "never")
-            print(loop.run().name)
-        """
-        self.assertEqual(self.assertRuns(script), "0\nCLOSED\n")
-
 
 if __name__ == "__main__":
     unittest.main()
