@@ -140,8 +140,7 @@ TEST(a_call_inside_of_a_call_comes_to_the_thread_that_waits, "PLUG-9") {
 TEST(a_plugin_that_is_closed_in_a_call_of_its_own_ends_behind_it, "PLUG-9 PLUG-5") {
     acting = start_store(&acting_store);
     CHECK_INT(acting_store->act("host:close"), TREADLE_DEFERRED);
-    CHECK_INT(treadle_plugin_close(acting, TREADLE_FOREVER), TREADLE_OK);
-    CHECK_INT(treadle_release(acting), TREADLE_OK);
+    unload(acting);
 }
 static _Atomic int32_t changed_to;
 static void changed(void *info, int32_t number) {
@@ -175,8 +174,7 @@ TEST(the_end_of_the_process_ends_a_call_with_its_reason, "PLUG-9 PLUG-5") {
         CHECK_ERROR_SAYS("store.add");
         CHECK_INT(store->put("key", "", 0), TREADLE_E_PLUGIN);
         store->note("nothing");
-        CHECK_INT(treadle_plugin_close(plugin, TREADLE_FOREVER), TREADLE_OK);
-        CHECK_INT(treadle_release(plugin), TREADLE_OK);
+        unload(plugin);
     }
 }
 TEST(plugins_use_each_other_in_the_process_and_isolated, "PLUG-9 PLUG-5") {

@@ -114,8 +114,7 @@ TEST(a_plugin_ends_when_its_processor_time_is_used_up, "PLUG-10 PLUG-5") {
     treadle_plugin_config config = confined(&limits, NULL, "true");
     CHECK_INT(treadle_plugin_load(&config, &plugin), TREADLE_OK);
     CHECK_ERROR(treadle_plugin_start(plugin), TREADLE_E_PLUGIN, "SIGXCPU");
-    CHECK_INT(treadle_plugin_close(plugin, TREADLE_FOREVER), TREADLE_OK);
-    CHECK_INT(treadle_release(plugin), TREADLE_OK);
+    unload(plugin);
 }
 /* A control group of this test's own; of any kind where there is one, or of memory, with a limit. False: none can be made here. */
 static char group[96];

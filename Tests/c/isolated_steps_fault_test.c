@@ -80,8 +80,7 @@ static int be_host(void) {
         }
         SANE(treadle_plugin_set(plugin, "size", "5"));
     }
-    CHECK_INT(treadle_plugin_close(plugin, TREADLE_FOREVER), TREADLE_OK);
-    CHECK_INT(treadle_release(plugin), TREADLE_OK);
+    unload(plugin);
     return 0;
 }
 

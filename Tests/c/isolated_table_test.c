@@ -107,7 +107,6 @@ static void end(struct life *life) {
     CHECK_INT(treadle_release(life->plugin), TREADLE_OK);
     if (life->judge == demand_end && life->step >= TICK) CHECK(has_line(life->deed.reason));
 }
-static void have_no_children(void) { CHECK(waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD); }
 
 /* --- The table ------------------------------------------------------------------------------------------------- */
 

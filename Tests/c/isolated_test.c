@@ -21,7 +21,6 @@ static treadle_plugin isolate(const char *what) {
     CHECK_INT(load_isolated("isolated", what, &plugin), TREADLE_OK);
     return plugin;
 }
-static void have_no_children(void) { CHECK(waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD); }
 
 static volatile sig_atomic_t child_signals;
 static void count_child(int number) { (void)number, child_signals++; }
@@ -145,8 +144,7 @@ TEST(the_program_is_called_when_a_process_ends, "PLUG-5") {
     plugin = isolate_noting("start:segv");
     CHECK_INT(treadle_plugin_start(plugin), TREADLE_E_PLUGIN);
     CHECK_ERROR_SAYS(is_way("musl") ? "signal 11" : " at isolated.so+0x"); /* that library cannot unwind */
-    CHECK_INT(treadle_plugin_close(plugin, TREADLE_FOREVER), TREADLE_OK);
-    CHECK_INT(treadle_release(plugin), TREADLE_OK);
+    unload(plugin);
     CHECK_INT(ended_calls, 1);
     CHECK(ended_as.by_signal == 1 && ended_as.number == SIGSEGV);
     CHECK(is_way("musl") || strstr(ended_reason, " at isolated.so+0x") != NULL);
@@ -161,16 +159,14 @@ TEST(a_process_that_closes_its_connection_is_ended, "PLUG-5") {
     treadle_status status = treadle_plugin_start(plugin);
     CHECK(status == TREADLE_OK || status == TREADLE_E_PLUGIN);
     if (status == TREADLE_OK) CHECK_ERROR(treadle_plugin_set(plugin, "size", "5"), TREADLE_E_PLUGIN, "process");
-    CHECK_INT(treadle_plugin_close(plugin, TREADLE_FOREVER), TREADLE_OK);
-    CHECK_INT(treadle_release(plugin), TREADLE_OK);
+    unload(plugin);
     have_no_children();
 }
 /* The connection alone would not tell: a process that the plugin has left holds it open. */
 TEST(the_end_of_a_process_that_leaves_another_one_is_seen, "PLUG-5") {
     treadle_plugin plugin = isolate("start:fork");
     CHECK_ERROR(treadle_plugin_start(plugin), TREADLE_E_PLUGIN, "SIGSEGV");
-    CHECK_INT(treadle_plugin_close(plugin, TREADLE_FOREVER), TREADLE_OK);
-    CHECK_INT(treadle_release(plugin), TREADLE_OK);
+    unload(plugin);
     plugin = isolate("tick:fork");
     CHECK_INT(treadle_plugin_start(plugin), TREADLE_OK);
     await_line("SIGSEGV");
@@ -180,8 +176,7 @@ TEST(the_end_of_a_process_that_leaves_another_one_is_seen, "PLUG-5") {
 TEST(a_failure_has_the_reason_that_the_plugin_gives, "PLUG-4") {
     treadle_plugin plugin = isolate("start:fail");
     CHECK_ERROR(treadle_plugin_start(plugin), TREADLE_E_PLUGIN, "because it was asked to");
-    CHECK_INT(treadle_plugin_close(plugin, TREADLE_FOREVER), TREADLE_OK);
-    treadle_release(plugin);
+    unload(plugin);
     plugin = isolate("set:fail");
     CHECK_INT(treadle_plugin_start(plugin), TREADLE_OK);
     CHECK_INT(treadle_plugin_set(plugin, "size", "5"), TREADLE_E_PLUGIN);
@@ -279,11 +274,6 @@ TEST(a_function_that_blocks_keeps_other_callers_waiting, "PLUG-9") {
     unload(plugin);
     have_no_children();
 }
-static int open_descriptors(void) {
-    int count = 0;
-    for (int fd = 0; fd < 1024; fd++) count += fcntl(fd, F_GETFD) >= 0;
-    return count;
-}
 /* Tables grow until they have room for whatever comes at the same time; what is left of each plugin is left of those that follow, too. */
 TEST(plugins_that_come_and_go_leave_no_memory, "PLUG-5 OBJ-4") {
     enum { ROUNDS = 15, TRIES = 20 };
@@ -293,8 +283,7 @@ TEST(plugins_that_come_and_go_leave_no_memory, "PLUG-5 OBJ-4") {
         for (int i = 0; i < ROUNDS; i++) {
             treadle_plugin plugin = isolate("");
             CHECK_INT(treadle_plugin_start(plugin), TREADLE_OK);
-            CHECK_INT(treadle_plugin_close(plugin, TREADLE_FOREVER), TREADLE_OK);
-            CHECK_INT(treadle_release(plugin), TREADLE_OK);
+            unload(plugin);
         }
         left = bytes_in_use() > before ? bytes_in_use() - before : 0;
         progress();
@@ -306,12 +295,11 @@ TEST(nothing_is_left_of_plugins_that_crash, "PLUG-5") {
     for (int i = 0; i < scaled(400); i++) {
         treadle_plugin plugin = isolate("start:segv");
         CHECK_INT(treadle_plugin_start(plugin), TREADLE_E_PLUGIN);
-        CHECK_INT(treadle_plugin_close(plugin, TREADLE_FOREVER), TREADLE_OK);
-        CHECK_INT(treadle_release(plugin), TREADLE_OK);
+        unload(plugin);
         progress();
-        if (i == 0) before = open_descriptors();
+        if (i == 0) before = count_descriptors();
     }
-    CHECK_INT(open_descriptors(), before);
+    CHECK_INT(count_descriptors(), before);
     have_no_children();
 }
 

@@ -32,8 +32,7 @@ uint32_t treadle_version(void) {
 
 TEST(what_a_plugin_calls_is_treadle_and_what_it_hides_its_own, "PLUG-1 PLUG-3 PLUG-5") {
     for (int i = 0; i < 3; i++) {
-        treadle_plugin plugin = load("clash");
-        CHECK_INT(treadle_plugin_start(plugin), TREADLE_OK);
+        treadle_plugin plugin = load_and_start("clash");
         CHECK_SAID("clash.init clash.the program's function clash.the program's value clash.its own hidden function clash.start");
         CHECK(!treadle_plugin_self);
         CHECK_INT(own_calls, 0);
@@ -46,8 +45,7 @@ TEST(what_a_plugin_calls_is_treadle_and_what_it_hides_its_own, "PLUG-1 PLUG-3 PL
 
 /* What one plugin shows another does not meet. */
 TEST(plugins_of_the_same_names_are_apart, "PLUG-1") {
-    treadle_plugin one = load("clash"), other = load("provider");
-    CHECK_INT(treadle_plugin_start(other), TREADLE_OK);
+    treadle_plugin one = load("clash"), other = load_and_start("provider");
     CHECK_INT(treadle_plugin_start(one), TREADLE_OK);
     unload(one);
     said[0] = 0;

@@ -133,8 +133,7 @@ TEST(a_thread_that_ends_in_a_callback_of_a_plugin_leaves_it_to_be_closed, "PLUG-
             enum how how = kind < KINDS ? scope_kinds[kind].how : BY_LOOP;
             if (how == BY_NOTHING) continue;
             is_cancelled = way;
-            plugin = load("settler");
-            CHECK_INT(treadle_plugin_start(plugin), TREADLE_OK);
+            plugin = load_and_start("settler");
             CHECK_INT(treadle_plugin_get_extension(plugin, SETTLING, &extension), TREADLE_OK);
             settling = extension;
             cleaned = 0;

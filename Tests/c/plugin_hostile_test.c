@@ -29,8 +29,7 @@ TEST(threads_that_go_on_after_the_end_are_refused, "PLUG-3 PLUG-4 PLUG-5") {
     for (int i = 0; i < 5; i++) {
         taken = refused = nothing = left = 0;
         is_enough = false;
-        treadle_plugin plugin = load("restless");
-        CHECK_INT(treadle_plugin_start(plugin), TREADLE_OK);
+        treadle_plugin plugin = load_and_start("restless");
         while (taken < 200) treadle_loop_run(treadle_loop_current(), TREADLE_DEFAULT_MODE, 0, 0);
         CHECK(refused == 0);
         CHECK_INT(treadle_plugin_close(plugin, TREADLE_FOREVER), TREADLE_OK);
@@ -66,8 +65,7 @@ TEST(a_stop_that_takes_longer_and_refuses_ends_the_plugin_all_the_same, "PLUG-4 
     pthread_t closer;
     sem_init(&in_stop, 0, 0), sem_init(&go_on, 0, 0);
     on_step = stay_in_stop;
-    treadle_plugin plugin = load("provider");
-    CHECK_INT(treadle_plugin_start(plugin), TREADLE_OK);
+    treadle_plugin plugin = load_and_start("provider");
     CHECK_INT(pthread_create(&closer, NULL, close_soon, plugin), 0);
     await(&in_stop);
     /* Its time is over; nobody goes on to its end before it returns. */
@@ -87,8 +85,7 @@ TEST(a_stop_that_takes_longer_and_refuses_ends_the_plugin_all_the_same, "PLUG-4 
 /* --- Ends of others ----------------------------------------------------------------------------- */
 
 TEST(one_that_ends_its_caller_from_inside_of_the_call, "PLUG-4 PLUG-5 SCOPE-4") {
-    treadle_plugin meeter = load("meeter"), visitor = load("visitor");
-    CHECK_INT(treadle_plugin_start(visitor), TREADLE_OK);
+    treadle_plugin meeter = load("meeter"), visitor = load_and_start("visitor");
     said[0] = 0;
     while (!strstr(said, "deinit")) treadle_loop_run(treadle_loop_current(), TREADLE_DEFAULT_MODE, MILLISECONDS(10), TREADLE_RUN_WHEN_EMPTY);
     char expected[64];
@@ -118,8 +115,7 @@ TEST(one_that_ends_another_whose_thread_is_in_a_call_of_it, "PLUG-4 SCOPE-3") {
     sem_init(&in_stop, 0, 0), sem_init(&go_on, 0, 0);
     setenv("ALONE", "1", 1);
     on_step = stay_at_back;
-    treadle_plugin meeter = load("meeter"), visitor = load("visitor");
-    CHECK_INT(treadle_plugin_start(visitor), TREADLE_OK);
+    treadle_plugin meeter = load("meeter"), visitor = load_and_start("visitor");
     CHECK_INT(treadle_plugin_get_extension(meeter, "example.meeting/1", &meeting), TREADLE_OK);
     treadle_status (*meet)(treadle_plugin, int64_t, void (*)(void)) = *(treadle_status (*const *)(treadle_plugin, int64_t, void (*)(void)))meeting;
     await(&in_stop);

@@ -273,8 +273,7 @@ static treadle_status refuse_to_set(const treadle_plugin_host *host, const char 
 }
 TEST(a_plugin_may_refuse_a_setting, "PLUG-6") {
     on_step = refuse_to_set;
-    treadle_plugin plugin = load("provider");
-    CHECK_INT(treadle_plugin_start(plugin), TREADLE_OK);
+    treadle_plugin plugin = load_and_start("provider");
     CHECK_INT(treadle_plugin_set(plugin, "size", "4"), TREADLE_E_RANGE);
     CHECK_ERROR_SAYS("org.example.provider: size");
     CHECK(strcmp(setting(plugin, "size"), "3") == 0);
@@ -297,8 +296,7 @@ TEST(a_reload_hands_the_state_over, "PLUG-7") {
     config = config_of(path_of("user"));
     CHECK_INT(treadle_plugin_reload(second, &config, TREADLE_FOREVER, &first), TREADLE_E_PLUGIN);
     CHECK_ERROR_SAYS("org.example.user");
-    treadle_plugin user = load("user");
-    CHECK_INT(treadle_plugin_start(user), TREADLE_OK);
+    treadle_plugin user = load_and_start("user");
     said[0] = 0;
     config = config_of(path_of("provider"));
     CHECK_INT(treadle_plugin_reload(second, &config, 0, &first), TREADLE_E_TIMEOUT);

@@ -10,8 +10,7 @@
 
 static treadle_plugin start_settler(const struct settling **out_settling) {
     const void *extension = NULL;
-    treadle_plugin plugin = load("settler");
-    CHECK_INT(treadle_plugin_start(plugin), TREADLE_OK);
+    treadle_plugin plugin = load_and_start("settler");
     CHECK_INT(treadle_plugin_get_extension(plugin, SETTLING, &extension), TREADLE_OK);
     *out_settling = extension;
     said[0] = 0;

@@ -62,8 +62,7 @@ TEST(plugins_are_copied_with_all_their_references_or_not_at_all, "OBJ-2 PLUG-1")
 
 TEST(what_may_harm_stays_mapped, "PLUG-5") {
     for (int i = 0; i < 3; i++) {
-        treadle_plugin plugin = load("stays");
-        CHECK_INT(treadle_plugin_start(plugin), TREADLE_OK);
+        treadle_plugin plugin = load_and_start("stays");
         CHECK_SAID("stays.init stays.start");
         unload(plugin);
         CHECK_SAID("?.stop ?.deinit");
@@ -188,16 +187,14 @@ static treadle_status close_in_time(const treadle_plugin_host *host, const char 
 
 TEST(one_that_is_closed_from_inside_has_the_time_that_it_was_given, "PLUG-4 SCOPE-4") {
     const void *extension;
-    treadle_plugin plugin = load("patient");
-    CHECK_INT(treadle_plugin_start(plugin), TREADLE_OK);
+    treadle_plugin plugin = load_and_start("patient");
     said[0] = 0;
     on_step = close_in_time;
     treadle_plugin_get_extension(plugin, "example.patience/1", &extension);
     on_step = NULL;
     CHECK_SAID("patient.get_extension ?.stop_in_time ?.deinit");
     CHECK_INT(treadle_release(plugin), TREADLE_OK);
-    plugin = load("patient");
-    CHECK_INT(treadle_plugin_start(plugin), TREADLE_OK);
+    plugin = load_and_start("patient");
     said[0] = 0;
     CHECK_INT(treadle_plugin_close(plugin, 0), TREADLE_OK);
     CHECK_SAID("?.stop_at_once ?.deinit");
@@ -270,8 +267,7 @@ TEST(who_fails_to_start_is_ended, "PLUG-2") {
 TEST(what_was_forgotten_ends_with_its_plugin, "PLUG-3 PLUG-5 SCOPE-2") {
     treadle_loop loop = treadle_loop_current();
     for (int i = 0; i < scaled(100) + 1; i++) {
-        treadle_plugin plugin = load("forgetful");
-        CHECK_INT(treadle_plugin_start(plugin), TREADLE_OK);
+        treadle_plugin plugin = load_and_start("forgetful");
         for (int n = 0; n < i % 7; n++) treadle_loop_run(loop, TREADLE_DEFAULT_MODE, MILLISECONDS(1), 0);
         int (*code)(void) = (int (*)(void))given_code;
         if (i % 2 == 0) CHECK_INT(code(), 7);
@@ -316,8 +312,7 @@ TEST(one_that_is_closed_from_inside_ends_afterwards, "PLUG-4 SCOPE-4") {
     }
     /* Its own timers. */
     setenv("CLOSES", "a timer", 1);
-    own = load("forgetful");
-    CHECK_INT(treadle_plugin_start(own), TREADLE_OK);
+    own = load_and_start("forgetful");
     size_t count = 1;
     while (count) {
         treadle_loop_run(treadle_loop_current(), TREADLE_DEFAULT_MODE, MILLISECONDS(1), 0);
@@ -350,8 +345,7 @@ TEST(a_stop_may_be_over_later_and_is_named_meanwhile, "PLUG-4 SCOPE-3") {
     size_t count;
     pthread_t thread;
     on_step = defer_stop;
-    treadle_plugin plugin = load("provider");
-    CHECK_INT(treadle_plugin_start(plugin), TREADLE_OK);
+    treadle_plugin plugin = load_and_start("provider");
     said[0] = 0;
     for (int i = 0; i < 2; i++) {
         CHECK_INT(treadle_plugin_close(plugin, MILLISECONDS(5 * i)), TREADLE_E_TIMEOUT);
@@ -367,15 +361,13 @@ TEST(a_stop_may_be_over_later_and_is_named_meanwhile, "PLUG-4 SCOPE-3") {
     CHECK(!is_mapped("provider"));
     /* It was faster than the stop's return. */
     says_at_once = true;
-    plugin = load("provider");
-    CHECK_INT(treadle_plugin_start(plugin), TREADLE_OK);
+    plugin = load_and_start("provider");
     said[0] = 0;
     unload(plugin);
     CHECK_SAID("?.stop ?.deinit");
     /* Before its stop it has no effect. */
     says_at_once = false;
-    plugin = load("provider");
-    CHECK_INT(treadle_plugin_start(plugin), TREADLE_OK);
+    plugin = load_and_start("provider");
     stopping->stopped(stopping);
     CHECK_INT(treadle_plugin_close(plugin, 0), TREADLE_E_TIMEOUT);
     stopping->stopped(stopping);
@@ -398,8 +390,7 @@ TEST(a_callback_that_blocks_is_named_until_it_returns, "PLUG-4 SCOPE-3") {
     size_t count;
     sem_init(&inside, 0, 0), sem_init(&go_on, 0, 0);
     on_step = stay_inside;
-    treadle_plugin plugin = load("forgetful");
-    CHECK_INT(treadle_plugin_start(plugin), TREADLE_OK);
+    treadle_plugin plugin = load_and_start("forgetful");
     await(&inside);
     CHECK_INT(treadle_plugin_close(plugin, MILLISECONDS(5)), TREADLE_E_TIMEOUT);
     CHECK_INT(treadle_scope_copy_holders(plugin, holders, sizeof(treadle_scope_holder), 8, &count), TREADLE_OK);

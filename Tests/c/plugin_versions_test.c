@@ -11,8 +11,7 @@ static treadle_status load_newer(const char *versions, treadle_plugin *out_plugi
     return treadle_plugin_load(&config, out_plugin);
 }
 TEST(a_function_that_an_older_host_has_not_is_refused, "PLUG-1 PLUG-3") {
-    treadle_plugin plugin = load("shortened");
-    CHECK_INT(treadle_plugin_start(plugin), TREADLE_OK);
+    treadle_plugin plugin = load_and_start("shortened");
     CHECK_SAID("shortened.init shortened.start");
     unload(plugin);
     CHECK(!is_mapped("shortened"));

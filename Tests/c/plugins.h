@@ -6,6 +6,7 @@
 #define TREADLE_TEST_PLUGINS_H
 
 #include <dlfcn.h>
+#include <sys/wait.h>
 
 #include "../plugins/script.h"
 #include "closures.h"
@@ -65,11 +66,17 @@ HELPER treadle_plugin load(const char *name) {
     CHECK_INT(treadle_plugin_load(&config, &plugin), TREADLE_OK);
     return plugin;
 }
+HELPER treadle_plugin load_and_start(const char *name) {
+    treadle_plugin plugin = load(name);
+    CHECK_INT(treadle_plugin_start(plugin), TREADLE_OK);
+    return plugin;
+}
 /* Closes it, and returns the reference. */
 HELPER void unload(treadle_plugin plugin) {
     CHECK_INT(treadle_plugin_close(plugin, TREADLE_FOREVER), TREADLE_OK);
     CHECK_INT(treadle_release(plugin), TREADLE_OK);
 }
+HELPER void have_no_children(void) { CHECK(waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD); }
 HELPER bool is_mapped(const char *name) {
     void *image = dlopen(path_of(name), RTLD_NOLOAD | RTLD_LAZY);
     if (image) dlclose(image);
