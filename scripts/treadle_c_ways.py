@@ -53,7 +53,7 @@ CANNOT = (
 #: Tests that take seconds each, mostly of races and of many rounds.
 SLOW = (
     "closure_retire descriptor_model fault fork_random host_random libraries_* mixed_race notification perform_busy "
-    "perform_end plugin_race plugin_storm port_race priority random removal_race scale scope shutdown signal_burst signal_safe "
+    "perform_end plugin_race plugin_storm priority random removal_race scale scope shutdown signal_safe "
     "signal_threads spin stale_close storm thread_fork thread_join thread_stop unwind"
 )
 
@@ -72,11 +72,6 @@ RACES = {
     "a_pointer_that_is_kept_is_called_while_its_closure_is_released",
     "invocation_race": "a_call_is_cancelled_by_two a_wait_for_a_call_is_cancelled a_wait_for_a_call_against_its_time_limit "
     "two_wait_for_performs_of_a_thread_that_ends two_threads_create_a_call_mode",
-    "port_race": "two_send_to_a_port_with_room_for_one a_sender_waits_for_room_and_goes_on a_message_against_moving_its_port "
-    "senders_wait_against_the_ports_end a_message_against_the_loops_teardown_and_the_next_loop",
-    "signal_burst": "two_signals_of_one_thread signals_of_two_threads a_signal_against_removal a_signal_against_adding "
-    "a_signal_against_invalidation_and_release",
-    "signal_race": "one_signals_and_another_wakes a_wake_up_beside_a_silent_signal a_silent_signal_beside_a_wake_up",
     "spin": "a_post_ends_the_sleep_on_a_futex a_wait_for_a_perform a_wait_for_a_call_against_its_time_limit a_stop_against_a_post",
     "stale_close": "a_handle_is_passed_to_be_closed a_signal_against_the_next_life_of_its_slot "
     "a_retain_against_the_next_life_of_its_slot",

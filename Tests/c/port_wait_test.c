@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright the Treadle authors
  *
- * port_wait_test.c: threads that wait for room in a port: when they get it, when they are refused, and who may not wait. */
+ * port_wait_test.c: threads that wait for room in a port: when they get it, when they are refused, and who may not wait; and what many of them
+ * have sent comes once, whoever receives. What ends or moves a port at the same moment the explorer plays (ports.c, ends.c). */
 #include "ports.h"
 
 #define MODE TREADLE_DEFAULT_MODE
@@ -12,20 +13,27 @@ struct sender {
     treadle_port port;
     uint32_t id;
     int64_t timeout;
+    treadle_component carried; /* a port; none where it is NULL */
     atomic_int tid, done;
     treadle_status status;
 };
 static void *send_waiting(void *info) {
     struct sender *sender = info;
     atomic_store(&sender->tid, thread_id());
-    sender->status = treadle_port_send_bytes(sender->port, sender->id, "text", 4, sender->timeout);
+    treadle_component components[] = {{.kind = TREADLE_COMPONENT_BYTES, .bytes = "text", .length = 4}, sender->carried,
+                                      {.kind = TREADLE_COMPONENT_DESCRIPTOR, .descriptor = 2}};
+    treadle_message_content content = {.struct_size = sizeof content, .id = sender->id, .components = components,
+                                       .component_count = sender->carried.port ? 3 : 1, .reply_port = sender->carried.port};
+    sender->status = treadle_port_send(sender->port, &content, sender->timeout);
     atomic_store(&sender->done, 1);
     return NULL;
 }
-static void start_sending(struct sender *sender, treadle_port port, uint32_t id, int64_t timeout) {
-    memset(sender, 0, sizeof *sender);
-    sender->port = port, sender->id = id, sender->timeout = timeout;
+static void start_carrying(struct sender *sender, treadle_port port, uint32_t id, int64_t timeout, treadle_port carried) {
+    *sender = (struct sender){.port = port, .id = id, .timeout = timeout, .carried = {.kind = TREADLE_COMPONENT_PORT, .port = carried}};
     CHECK_INT(pthread_create(&sender->thread, NULL, send_waiting, sender), 0);
+}
+static void start_sending(struct sender *sender, treadle_port port, uint32_t id, int64_t timeout) {
+    start_carrying(sender, port, id, timeout, NULL);
 }
 static void await_waiting(struct sender *sender) {
     while (!atomic_load(&sender->tid) || !is_in_kernel_wait(atomic_load(&sender->tid))) sched_yield();
@@ -99,16 +107,18 @@ TEST(a_signal_does_not_end_a_wait_for_room, "MPORT-2 RUN-14") {
     end_port(port);
 }
 
-TEST(the_end_of_a_port_refuses_those_that_wait, "PORT-2 SCOPE-1") {
-    for (int way = 0; way < 4; way++) {
+TEST(the_end_of_a_port_refuses_those_that_wait, "PORT-2 MPORT-2 SCOPE-1") {
+    for (int way = 0, before = 0; way < 4; way++) {
         struct sender sender[3];
         treadle_scope scope = NULL;
-        treadle_port port = NULL;
+        treadle_port port = NULL, carried = make_port_of(NULL, NULL, 0);
         CHECK_INT(treadle_scope_create(&TREADLE_INIT(treadle_scope_config), &scope), TREADLE_OK);
         treadle_port_context context = {.struct_size = sizeof context, .capacity = 1, .scope = scope};
         CHECK_INT(treadle_port_create(&context, &port), TREADLE_OK);
         CHECK_INT(send_id(port, 1), TREADLE_OK);
-        for (uint32_t i = 0; i < 3; i++) start_sending(&sender[i], port, i, i ? TREADLE_FOREVER : SECONDS(1000)), await_waiting(&sender[i]);
+        if (way == 0) before = count_descriptors();
+        for (uint32_t i = 0; i < 3; i++) start_carrying(&sender[i], port, i, i ? TREADLE_FOREVER : SECONDS(1000), carried), await_waiting(&sender[i]);
+        CHECK_INT(treadle_port_release(carried), TREADLE_OK);
         switch (way) {
         case 0: CHECK_INT(treadle_port_invalidate(port), TREADLE_OK); break;
         case 1: CHECK_INT(treadle_port_close(port, TREADLE_FOREVER), TREADLE_OK); break;
@@ -116,6 +126,8 @@ TEST(the_end_of_a_port_refuses_those_that_wait, "PORT-2 SCOPE-1") {
         default: CHECK_INT(treadle_scope_close(scope, TREADLE_FOREVER), TREADLE_OK);
         }
         for (int i = 0; i < 3; i++) CHECK_INT(end_sending(&sender[i]), TREADLE_E_CLOSED);
+        CHECK_INT(treadle_port_retain(carried), TREADLE_E_STALE);
+        CHECK_INT(count_descriptors(), before);
         if (way < 2) {
             CHECK_ERROR(treadle_port_send_bytes(port, 1, NULL, 0, TREADLE_FOREVER), TREADLE_E_CLOSED, "port");
             CHECK_INT(queued_in(port), 0);
@@ -211,6 +223,91 @@ TEST(who_has_got_room_is_not_taken_for_waiting, "MPORT-2 PERF-7") {
     }
     worker_stop(&worker);
     end_port(port);
+}
+
+/* --- Many threads -------------------------------------------------------------------------------------- */
+
+enum { SENDERS = 8 };
+/* id: the sender's number and what it counts. */
+static atomic_uint next_of[SENDERS];
+static atomic_int received;
+static int wanted;
+static void expect_in_order(treadle_port port, treadle_message message, void *info) {
+    treadle_message_info got = info_of(message);
+    (void)port, (void)info;
+    CHECK_INT(got.length, 64);
+    CHECK_INT(memcmp((const char *)got.bytes + 60, &got.id, 4), 0);
+    CHECK_INT(got.id & 0xFFFFFF, atomic_fetch_add(&next_of[got.id >> 24], 1));
+    if (atomic_fetch_add(&received, 1) + 1 == wanted) treadle_loop_stop(treadle_loop_current());
+}
+struct producer {
+    pthread_t thread;
+    treadle_port port;
+    uint32_t number;
+    int count;
+};
+static void *send_all(void *info) {
+    struct producer *sender = info;
+    char bytes[64] = {0};
+    for (int i = 0; i < sender->count; i++) {
+        uint32_t id = sender->number << 24 | (uint32_t)i;
+        memcpy(bytes + 60, &id, 4);
+        CHECK_INT(treadle_port_send_bytes(sender->port, id, bytes, sizeof bytes, TREADLE_FOREVER), TREADLE_OK);
+    }
+    return NULL;
+}
+TEST(eight_threads_send_and_every_message_comes_once_in_its_sender_s_order, "PORT-4 PORT-6 MPORT-2") {
+    for (uint32_t capacity = 1; capacity <= 1024; capacity *= 32) {
+        struct producer sender[SENDERS];
+        treadle_port port = make_port_of(expect_in_order, NULL, capacity);
+        int each = scaled(20000) / (capacity == 1 ? 10 : 1) + 1;
+        atomic_store(&received, 0);
+        wanted = each * SENDERS;
+        add_port(port, MODE);
+        for (uint32_t i = 0; i < SENDERS; i++) {
+            atomic_store(&next_of[i], 0);
+            sender[i] = (struct producer){.port = port, .number = i, .count = each};
+            CHECK_INT(pthread_create(&sender[i].thread, NULL, send_all, &sender[i]), 0);
+        }
+        CHECK_INT(treadle_loop_run(treadle_loop_current(), MODE, TREADLE_FOREVER, 0), TREADLE_RUN_STOPPED);
+        for (int i = 0; i < SENDERS; i++) CHECK_INT(pthread_join(sender[i].thread, NULL), 0);
+        CHECK_INT(atomic_load(&received), wanted);
+        CHECK_INT(queued_in(port), 0);
+        end_port(port);
+    }
+}
+
+/* Three loops receive from one port, which leaves them and comes back all the time: each message goes to one of them. */
+static void count_received(treadle_port port, treadle_message message, void *info) {
+    (void)port, (void)info;
+    CHECK_INT(info_of(message).length, 64);
+    atomic_fetch_add(&received, 1);
+}
+TEST(each_message_goes_to_one_of_several_loops, "PORT-4 PORT-1") {
+    struct worker worker[3];
+    struct producer sender[4];
+    treadle_port port = make_port_of(count_received, NULL, 64);
+    int each = scaled(4000) + 1;
+    for (int i = 0; i < 3; i++) {
+        worker_start(&worker[i]);
+        CHECK_INT(treadle_loop_add_port(worker[i].loop, port, MODE), TREADLE_OK);
+    }
+    for (uint32_t i = 0; i < 4; i++) {
+        sender[i] = (struct producer){.port = port, .number = i, .count = each};
+        CHECK_INT(pthread_create(&sender[i].thread, NULL, send_all, &sender[i]), 0);
+    }
+    for (int i = 0; atomic_load(&received) < 4 * each; i++) {
+        treadle_loop_remove_port(worker[i % 3].loop, port, MODE);
+        sched_yield();
+        treadle_loop_add_port(worker[i % 3].loop, port, i % 2 ? MODE : TREADLE_COMMON_MODES);
+        if (i % 2 == 0) treadle_loop_remove_port(worker[(i + 1) % 3].loop, port, TREADLE_COMMON_MODES);
+        CHECK_INT(treadle_loop_add_port(worker[(i + 1) % 3].loop, port, MODE) >= 0, 1);
+    }
+    for (int i = 0; i < 4; i++) CHECK_INT(pthread_join(sender[i].thread, NULL), 0);
+    CHECK_INT(treadle_port_close(port, TREADLE_FOREVER), TREADLE_OK);
+    CHECK_INT(atomic_load(&received), 4 * each);
+    for (int i = 0; i < 3; i++) worker_stop(&worker[i]);
+    CHECK_INT(treadle_port_release(port), TREADLE_OK);
 }
 
 TEST_MAIN()

@@ -3,9 +3,38 @@
  *
  * signal_threads_test.c: sources that the thread of their loop signals, and that another thread signals, asks, moves, ends
  * or gives up, one after the other and at the same moment. */
-#include "self_signals.h"
+#include "helpers.h"
 
+#define MODE TREADLE_DEFAULT_MODE
 #define SECOND "test.second"
+enum { MANY = 8 };
+
+static treadle_loop loop;
+static treadle_source sources[MANY];
+
+static void signal_own(int number) { CHECK_INT(treadle_source_signal(sources[number]), TREADLE_OK); }
+static void poll_for(const char *mode, const char *expected) {
+    CHECK_INT(poll_mode(mode), TREADLE_RUN_TIMED_OUT);
+    CHECK_TRACE(expected);
+}
+/* The info of each is its number. */
+static void add_sources(int count, treadle_perform_fn perform) {
+    loop = treadle_loop_current();
+    for (intptr_t i = 0; i < count; i++) {
+        sources[i] = make_source(perform, (void *)i);
+        CHECK_INT(treadle_loop_add_source(loop, sources[i], MODE), TREADLE_OK);
+    }
+}
+
+/* On another thread. */
+static void *signal_there(void *source) {
+    CHECK_INT(treadle_source_signal(source), TREADLE_OK);
+    return NULL;
+}
+static void *leave_there(void *source) {
+    CHECK_INT(treadle_loop_remove_source(loop, source, MODE), TREADLE_OK);
+    return NULL;
+}
 
 static void (*scene)(void); /* what the next callback of source 0 does besides */
 
@@ -112,16 +141,6 @@ TEST(an_invalid_source_is_not_performed, "SRC0-4 SRC0-14 OBJ-5") {
     poll_for(MODE, "1");
     CHECK_INT(treadle_source_signal(sources[0]), TREADLE_IGNORED);
     poll_for(MODE, "");
-}
-TEST(signals_outside_of_runs_and_in_other_modes_are_kept, "SRC0-6 MODE-4") {
-    add_sources(2, note);
-    CHECK_INT(treadle_loop_remove_source(loop, sources[1], MODE), TREADLE_OK);
-    CHECK_INT(treadle_loop_add_source(loop, sources[1], SECOND), TREADLE_OK);
-    for (int i = 0; i < MANY_PASSES; i++) {
-        signal_own(1);
-        poll_for(MODE, "");
-        poll_for(SECOND, "1");
-    }
 }
 
 /* --- In a callback --------------------------------------------------------------------------------- */
@@ -262,10 +281,72 @@ TEST(the_child_of_a_fork_in_a_callback_has_no_source, "RL-11") {
     poll_for(MODE, "0");
 }
 
+/* --- While it waits -------------------------------------------------------------------------------- */
+
+/* A thread that signals source 1 again and again while the loop cannot perform it, since it is in the callback of source 0; then, as soon
+ * as the loop sleeps in the second mode, once more: that coalesces, and ends the sleep all the same. */
+static struct sleep_watch second_sleep;
+static sem_t has_signalled;
+static pthread_t waker;
+static void *signal_and_wake_later(void *unused) {
+    for (int i = 0; i < 200; i++) CHECK_INT(treadle_source_signal_and_wake(sources[1]), TREADLE_OK);
+    CHECK_INT(sem_post(&has_signalled), 0);
+    await_sleep(&second_sleep);
+    CHECK_INT(treadle_source_signal_and_wake(sources[1]), TREADLE_OK);
+    return unused;
+}
+static void begin_burst(void) {
+    CHECK_INT(pthread_create(&waker, NULL, signal_and_wake_later, NULL), 0);
+    await(&has_signalled);
+}
+static void stop_at_second_look(treadle_observer observer, uint32_t activity, void *info) {
+    (void)observer, (void)activity;
+    if (++*(int *)info == 2) CHECK_INT(treadle_loop_stop(loop), TREADLE_OK);
+}
+/* Each pass begins with a look, and the second one comes by a wake-up alone. */
+static void run_second_until_woken(void) {
+    int looks = 0;
+    treadle_observer observer = make_observer(stop_at_second_look, &looks, TREADLE_BEFORE_TIMERS);
+    CHECK_INT(treadle_loop_add_observer(loop, observer, SECOND), TREADLE_OK);
+    CHECK_INT(treadle_loop_run(loop, SECOND, TREADLE_FOREVER, 0), TREADLE_RUN_STOPPED);
+    CHECK_INT(pthread_join(waker, NULL), 0);
+    CHECK_INT(looks, 2);
+    CHECK_INT(discard(observer), TREADLE_OK);
+}
+static void run_inside_until_woken(void) { begin_burst(), run_second_until_woken(); }
+static void stop_in_the_burst(void) {
+    begin_burst();
+    CHECK_INT(treadle_loop_stop(loop), TREADLE_OK);
+}
+static void move_in_the_burst(void) {
+    begin_burst();
+    CHECK_INT(treadle_loop_remove_source(loop, sources[1], MODE), TREADLE_OK);
+    CHECK_INT(treadle_loop_add_source(loop, sources[1], "third"), TREADLE_OK);
+    run_second_until_woken();
+}
+TEST(one_signal_more_wakes_a_run_that_does_not_perform_it, "WAKE-1 WAKE-2 SRC0-6") {
+    static const struct { void (*scene)(void); treadle_status result; const char *performs_it; } rows[] = {
+        {run_inside_until_woken, TREADLE_RUN_TIMED_OUT, MODE}, {stop_in_the_burst, TREADLE_RUN_STOPPED, MODE},
+        {move_in_the_burst, TREADLE_RUN_TIMED_OUT, "third"}};
+    add_sources(3, note);
+    CHECK_INT(treadle_loop_add_source(loop, sources[2], SECOND), TREADLE_OK); /* which is not empty by that */
+    CHECK_INT(sem_init(&has_signalled, 0, 0), 0);
+    watch_sleep(&second_sleep, loop, SECOND);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        scene = rows[i].scene;
+        signal_own(0);
+        CHECK_INT(poll_mode(MODE), rows[i].result);
+        if (rows[i].result == TREADLE_RUN_STOPPED) run_second_until_woken(); /* and its first sleep was one: WAKE-2 */
+        CHECK_TRACE("0");
+        poll_for(rows[i].performs_it, "1");
+    }
+    unwatch_sleep(&second_sleep);
+}
+
 /* --- At the same moment ---------------------------------------------------------------------------- */
 
 /* A thread whose sources signal themselves, so that each has exactly one signal at any time, except while it is being
- * performed; and one that takes them away in all ways. */
+ * performed; and one that takes them away. */
 static atomic_long performed[MANY];
 static void go_on(treadle_source source, void *info) {
     /* A second signal would be one that was there twice. */
@@ -280,20 +361,18 @@ static void *run_them(void *info) {
 }
 static pthread_t owner;
 static sem_t is_ready;
-static treadle_perform_fn perform;
 static void *own_them(void *info) {
     loop = treadle_loop_current();
     CHECK_INT(treadle_loop_retain(loop), TREADLE_OK);
     for (intptr_t i = 0; i < MANY; i++) {
-        sources[i] = make_source(perform, (void *)i);
+        sources[i] = make_source(go_on, (void *)i);
         CHECK_INT(treadle_loop_add_source(loop, sources[i], MODE), TREADLE_OK);
         signal_own((int)i);
     }
     CHECK_INT(sem_post(&is_ready), 0);
     return run_them(info);
 }
-static void start_owner(treadle_perform_fn fn) {
-    perform = fn;
+static void start_owner(void) {
     CHECK_INT(sem_init(&is_ready, 0, 0), 0);
     CHECK_INT(treadle_source_release(make_source(NULL, NULL)), TREADLE_OK); /* before there is a second thread */
     CHECK_INT(pthread_create(&owner, NULL, own_them, NULL), 0);
@@ -314,93 +393,64 @@ static void await_performs(int number, long count) {
 static void pause_a_moment(void) {
     for (volatile unsigned i = random_below(3000); i > 0; i--) {}
 }
-TEST(no_signal_is_lost_or_doubled_by_a_removal, "SRC0-6 SRC0-10 OBJ-6 MODE-10") {
-    start_owner(go_on);
+/* Each signal is the owner's own, given in the callback, while another thread changes the modes: the explorer has the steps of a signal of
+ * another thread (signal.c, second_modes.c), and those of an end (signal.c, callee.c). */
+TEST(no_own_signal_is_lost_or_doubled_by_a_change_of_modes, "SRC0-6 SRC0-8 SRC0-10 SRC0-11 OBJ-6 MODE-5 MODE-10") {
+    start_owner();
     treadle_loop here = treadle_loop_current();
-    for (int round = scaled(400); round > 0; round--) {
-        int number = (int)random_below(MANY);
-        if (round % 4 == 0) await_performs(number, (long)random_below(MANY_PASSES));
+    for (int round = scaled(500); round > 0; round--) {
+        int number = (int)random_below(MANY), change = (int)random_below(4);
         pause_a_moment();
-        CHECK_INT(treadle_loop_remove_source(loop, sources[number], MODE), TREADLE_OK);
-        switch (random_below(3)) {
-        case 0: /* its signals are this thread's for a while */
+        if (change > 0) CHECK_INT(treadle_loop_remove_source(loop, sources[number], MODE), TREADLE_OK);
+        switch (change) {
+        case 0:
+        case 1: /* a second mode, beside the first and in its place */
+            CHECK_INT(treadle_loop_add_source(loop, sources[number], SECOND), TREADLE_OK);
+            pause_a_moment();
+            CHECK_INT(treadle_loop_remove_source(loop, sources[number], SECOND), TREADLE_OK);
+            break;
+        case 2: /* its signals are this thread's for a while */
             CHECK_INT(treadle_loop_add_source(here, sources[number], MODE), TREADLE_OK);
             for (int i = (int)random_below(40); i > 0; i--) CHECK_INT(poll_mode(MODE), TREADLE_RUN_TIMED_OUT);
             CHECK_INT(treadle_loop_remove_source(here, sources[number], MODE), TREADLE_OK);
             break;
-        case 1:
-            CHECK_INT(treadle_loop_add_source(loop, sources[number], SECOND), TREADLE_OK);
-            CHECK_INT(treadle_loop_remove_source(loop, sources[number], SECOND), TREADLE_OK);
-            break;
         default: pause_a_moment();
         }
-        CHECK_INT(treadle_loop_add_source(loop, sources[number], MODE), TREADLE_OK);
-        await_performs(number, 3);
-    }
-    stop_owner();
-}
-TEST(a_second_mode_may_come_and_go, "SRC0-6 SRC0-11 MODE-5") {
-    start_owner(go_on);
-    for (int round = scaled(300); round > 0; round--) {
-        int number = (int)random_below(MANY);
-        if (round % 4 == 0) await_performs(number, (long)random_below(MANY_PASSES));
-        CHECK_INT(treadle_loop_add_source(loop, sources[number], SECOND), TREADLE_OK);
-        pause_a_moment();
-        CHECK_INT(treadle_loop_remove_source(loop, sources[number], SECOND), TREADLE_OK);
+        if (change > 0) CHECK_INT(treadle_loop_add_source(loop, sources[number], MODE), TREADLE_OK);
         await_performs(number, 3);
     }
     stop_owner();
 }
 
-/* Sources that signal themselves so many times after a signal from outside, which must be seen, and what was written
- * before it; source 0 never ends. */
-static long values[MANY], left[MANY];
-static atomic_long seen[MANY];
-static void follow(treadle_source source, void *info) {
-    intptr_t number = (intptr_t)info;
-    long value = __atomic_load_n(&values[number], __ATOMIC_RELAXED);
-    if (value != atomic_load_explicit(&seen[number], memory_order_relaxed)) {
-        left[number] = value % 5 == 0 ? 0 : value % 2000;
-        atomic_store(&seen[number], value);
-    }
-    atomic_fetch_add(&performed[number], 1);
-    if (number == 0 || left[number]-- > 0) CHECK_INT(treadle_source_signal_and_wake(source), TREADLE_OK);
+/* Rows of signals, faster than the loop performs their source; behind each the last value must be seen, though nobody signals again. */
+static atomic_long written, wanted;
+static sem_t last_is_seen;
+static void look(treadle_source source, void *info) {
+    long *last_seen = info, value = atomic_load_explicit(&written, memory_order_relaxed);
+    (void)source;
+    if (value == *last_seen) return;
+    CHECK(value > *last_seen);
+    *last_seen = value;
+    if (value == atomic_load(&wanted)) CHECK_INT(sem_post(&last_is_seen), 0);
 }
-TEST(a_signal_from_outside_is_never_lost, "SRC0-6 SRC0-8 OBJ-6 WAKE-1") {
-    start_owner(follow);
-    for (int round = scaled(800); round > 0; round--) {
-        int number = 1 + (int)random_below(MANY - 1);
-        if (round % 8 == 0) await_performs(0, MANY_PASSES);
-        pause_a_moment();
-        long value = values[number] + 1;
-        __atomic_store_n(&values[number], value, __ATOMIC_RELAXED);
-        CHECK_INT(treadle_source_signal_and_wake(sources[number]), TREADLE_OK);
-        while (atomic_load(&seen[number]) != value) sched_yield();
+TEST(the_last_signal_of_a_burst_is_seen, "SRC0-6 SRC0-8 WAKE-1 WAKE-3") {
+    struct worker worker;
+    long last_seen = 0;
+    treadle_source source = make_source(look, &last_seen);
+    CHECK_INT(sem_init(&last_is_seen, 0, 0), 0);
+    worker_start(&worker);
+    CHECK_INT(treadle_loop_add_source(worker.loop, source, MODE), TREADLE_OK);
+    for (int row = scaled(50000); row > 0; row--) {
+        long value = atomic_load(&written), count = random_below(4) ? 1 + (long)random_below(400) : 1;
+        atomic_store(&wanted, value + count);
+        for (; count > 0; count--) {
+            atomic_store_explicit(&written, ++value, memory_order_relaxed);
+            CHECK_INT(treadle_source_signal_and_wake(source), TREADLE_OK);
+        }
+        await(&last_is_seen);
     }
-    stop_owner();
+    worker_stop(&worker);
+    CHECK_INT(treadle_source_release(source), TREADLE_OK);
 }
 
-/* Sources that are given up by another thread at any moment are performed no more, and freed. */
-static atomic_long released;
-static void count_release(void *info) { (void)info, atomic_fetch_add(&released, 1); }
-static void go_on_if_valid(treadle_source source, void *info) {
-    (void)info;
-    if (treadle_source_signal(source) < 0) CHECK(!treadle_source_is_valid(source));
-    atomic_fetch_add(&performed[1], 1);
-}
-TEST(a_source_may_be_given_up_at_any_moment, "OBJ-2 OBJ-4 SRC0-4 OBJ-6") {
-    start_owner(go_on);
-    for (int round = scaled(150); round > 0; round--) {
-        treadle_source_context context = {.struct_size = sizeof context, .perform = go_on_if_valid, .release = count_release};
-        treadle_source source;
-        CHECK_INT(treadle_source_create(&context, &source), TREADLE_OK);
-        CHECK_INT(treadle_loop_add_source(loop, source, MODE), TREADLE_OK);
-        CHECK_INT(treadle_source_signal(source), TREADLE_OK);
-        await_performs(1, 1 + (long)random_below(round % 4 ? 300 : 2 * MANY_PASSES));
-        CHECK_INT(treadle_source_invalidate(source), TREADLE_OK);
-        CHECK_INT(treadle_source_release(source), TREADLE_OK);
-    }
-    stop_owner();
-    CHECK_INT(atomic_load(&released), scaled(150));
-}
 TEST_MAIN()
