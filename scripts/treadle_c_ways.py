@@ -79,7 +79,7 @@ RACES = {
 
 #: Tests that start no thread, or one that does little.
 ALONE = (
-    "allocation closure_input closure_pool delays descriptor descriptor_debug footprint handle_life host label message_port_fault "
+    "allocation closure_input closure_pool delays descriptor footprint handle_life host label message_port_fault "
     "message_port_fuzz message_port_kill message_port_name mutation pass_lists plugin_circle plugin_clash plugin_kept plugin_refused "
     "plugin_versions references routine_fault routine_loop signature_fuzz timer_fire trace_call unused_item"
 )
@@ -116,7 +116,7 @@ ONLY = {
         "abi bad_input bad_struct block busy_pass callback_exit callee calls_random calls_table cancel_race carried_calls close close_between "
         "closure closure_fault closure_fork closure_full closure_hop closure_input closure_pool closure_retire closure_reuse "
         "common_modes concurrency condition copies counters deadlock delays describe descriptor descriptor_batch "
-        "descriptor_closed descriptor_debug descriptor_discard descriptor_model descriptor_past direct_exit discard errno fork "
+        "descriptor_closed descriptor_discard descriptor_model descriptor_past direct_exit discard errno fork "
         "guest handle_life host host_end host_exit host_gate host_next host_random host_run host_wait invocation invocation_end "
         "invocation_fault invocation_fork invocation_race invocation_run invocation_state invocation_variadic invocation_wait "
         "items label last_resort lock lock_wall_clock loop loop_teardown membership_exit message_port message_port_accept "

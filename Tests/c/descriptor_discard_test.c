@@ -2,7 +2,7 @@
  * Copyright the Treadle authors
  *
  * descriptor_discard_test.c: a descriptor source that is made and added in one call, and one that is invalidated and
- * released in one call, in whatever state it is, by whomever; and what becomes of the descriptor then. */
+ * released, by whomever; and what becomes of the descriptor then. In whatever state it is: item_states_test.c. */
 #include "helpers.h"
 #include <sys/resource.h>
 
@@ -48,79 +48,14 @@ static int wakes_of_an_idle_run(void) {
     return wakes;
 }
 
-/* --- In every state ------------------------------------------------------------------------------- */
-
-enum { HAS_RELEASE = 1, IS_ACKNOWLEDGED = 2, IS_READY = 4, VARIANTS = 8 };
-static treadle_descriptor make(int variant, int fd) {
-    treadle_descriptor_context context = {
-        .struct_size = sizeof context, .ready = on_ready, .fd = fd, .events = TREADLE_READABLE};
+static treadle_descriptor make(bool has_release, int fd) {
+    treadle_descriptor_context context = {.struct_size = sizeof context, .ready = on_ready, .fd = fd, .events = TREADLE_READABLE,
+                                          .release = has_release ? count_release : NULL};
     treadle_descriptor source = NULL;
-    if (variant & HAS_RELEASE) context.release = count_release;
-    if (variant & IS_ACKNOWLEDGED) context.flags = TREADLE_DESCRIPTOR_ACKNOWLEDGED;
     CHECK_INT(treadle_descriptor_create(&context, &source), TREADLE_OK);
     return source;
 }
-static void be_left_alone(treadle_descriptor source) { (void)source; }
-static void be_added(treadle_descriptor source) { add(source, M); }
-static void be_added_twice(treadle_descriptor source) { add(source, "another"), add(source, M); }
-static void be_common(treadle_descriptor source) { add(source, TREADLE_COMMON_MODES); }
-static void be_elsewhere(treadle_descriptor source) { add(source, "another"); }
-static void be_removed(treadle_descriptor source) {
-    add(source, M);
-    CHECK_INT(treadle_loop_remove_descriptor(treadle_loop_current(), source, M), TREADLE_OK);
-}
-static void be_paused(treadle_descriptor source) {
-    add(source, M);
-    CHECK_INT(treadle_descriptor_set_events(source, 0), TREADLE_OK);
-}
-static void be_invalid(treadle_descriptor source) {
-    add(source, M);
-    CHECK_INT(treadle_descriptor_invalidate(source), TREADLE_OK);
-}
-static void (*const states[])(treadle_descriptor source) = {be_left_alone, be_added,   be_added_twice, be_common,
-                                                            be_elsewhere,  be_removed, be_paused,      be_invalid};
-enum { STATES = sizeof states / sizeof *states };
 
-TEST(it_is_invalid_then_released, "OBJ-4 OBJ-5 SRC1-8 SRC1-10 MODE-7") {
-    int neighbours_fd = make_fd(0);
-    for (int variant = 0; variant < VARIANTS; variant++) {
-        for (int state = 0; state < STATES; state++) {
-            for (int is_shared = 0; is_shared < 2; is_shared++) {
-                int fd = make_fd(variant & IS_READY ? 1 : 0), number;
-                treadle_descriptor source = make(variant, fd), neighbour = watch(neighbours_fd);
-                states[state](source);
-                if (is_shared) CHECK_INT(treadle_descriptor_retain(source), TREADLE_OK);
-                CHECK_INT(discard(source), TREADLE_OK);
-                CHECK(!treadle_descriptor_is_valid(source));
-                CHECK_INT(treadle_descriptor_get_fd(source, &number), is_shared ? TREADLE_OK : TREADLE_E_STALE);
-                if (is_shared) CHECK_INT(discard(source), TREADLE_OK);
-                CHECK_INT(take(&released), variant & HAS_RELEASE ? 1 : 0);
-                CHECK_ERROR(discard(source), TREADLE_E_STALE, "is not the handle");
-                CHECK_INT(poll_mode(M), TREADLE_RUN_TIMED_OUT);
-                CHECK_INT(treadle_loop_run(treadle_loop_current(), "another", 0, 0), TREADLE_RUN_FINISHED);
-                CHECK_INT(take(&performed), 0);
-                CHECK(fcntl(fd, F_GETFD) >= 0); /* it stays open */
-                CHECK(treadle_loop_contains_descriptor(treadle_loop_current(), neighbour, M));
-                CHECK_INT(discard(neighbour), TREADLE_OK);
-                CHECK_INT(poll_mode(M), TREADLE_RUN_FINISHED);
-                close(fd);
-            }
-        }
-    }
-}
-TEST(who_owns_no_reference_ends_it_all_the_same, "OBJ-2 OBJ-5") {
-    for (int variant = 0; variant < VARIANTS; variant++) {
-        int fd = make_fd(1);
-        treadle_descriptor source = make(variant, fd);
-        add(source, M);
-        CHECK_INT(treadle_descriptor_release(source), TREADLE_OK);
-        CHECK(treadle_descriptor_is_valid(source)); /* its mode keeps it */
-        CHECK_ERROR(discard(source), TREADLE_E_STALE, "is not the handle");
-        CHECK(!treadle_descriptor_is_valid(source));
-        CHECK_INT(take(&released), variant & HAS_RELEASE ? 1 : 0);
-        CHECK_INT(poll_mode(M), TREADLE_RUN_FINISHED);
-    }
-}
 /* --- Watched in one call --------------------------------------------------------------------------- */
 
 TEST(a_source_is_made_and_added_in_one_call, "SRC1-1 SRC1-10 OBJ-3") {
@@ -183,87 +118,10 @@ TEST(what_cannot_be_watched, "SRC1-7 SRC1-8") {
         }
     }
 }
-TEST(a_regular_file_is_always_ready, "SRC1-2 OBJ-5") {
-    treadle_descriptor first = watch(make_fd(0)), source = NULL;
-    int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-    CHECK_INT(treadle_descriptor_start(fd, TREADLE_READABLE, on_ready, NULL, &source), TREADLE_OK);
-    for (int i = 0; i < 3; i++) CHECK_INT(poll_mode(M), TREADLE_RUN_TIMED_OUT);
-    CHECK_INT(take(&performed), 3);
-    CHECK_INT(discard(source), TREADLE_OK);
-    CHECK_INT(poll_mode(M), TREADLE_RUN_TIMED_OUT);
-    CHECK_INT(take(&performed), 0);
-    CHECK_INT(discard(first), TREADLE_OK);
-    CHECK_INT(poll_mode(M), TREADLE_RUN_FINISHED);
-}
 
 /* --- The descriptor afterwards --------------------------------------------------------------------- */
 
-TEST(a_descriptor_that_stays_open_reports_nothing_more, "SRC1-8 OBJ-9") {
-    keep_mode();
-    int fds[8];
-    for (int i = 0; i < 8; i++) {
-        fds[i] = make_fd(0);
-        CHECK_INT(discard(watch(fds[i])), TREADLE_OK);
-    }
-    for (int i = 0; i < 8; i++) CHECK_INT(eventfd_write(fds[i], 1), 0);
-    CHECK_INT(wakes_of_an_idle_run(), 1);
-    CHECK_INT(take(&performed), 0);
-    for (int i = 0; i < 8; i++) { /* and is watched again at any time */
-        treadle_descriptor source = watch(fds[i]);
-        CHECK_INT(poll_mode(M), TREADLE_RUN_TIMED_OUT);
-        CHECK_INT(take(&performed), 1);
-        CHECK_INT(discard(source), TREADLE_OK);
-    }
-    CHECK_INT(wakes_of_an_idle_run(), 1);
-}
-TEST(a_number_is_used_again_at_once, "SRC1-8 SRC1-9") {
-    keep_mode();
-    int number = make_fd(0);
-    for (int round = 0; round < 300; round++) {
-        treadle_descriptor source = watch(number);
-        CHECK_INT(eventfd_write(number, 1), 0);
-        CHECK_INT(poll_mode(M), TREADLE_RUN_TIMED_OUT);
-        CHECK_INT(take(&performed), 1);
-        CHECK_INT(discard(source), TREADLE_OK);
-        if (round % 3 == 0) continue; /* the same file once more */
-        close(number);
-        CHECK_INT(make_fd(0), number);
-        CHECK_INT(poll_mode(M), TREADLE_RUN_TIMED_OUT);
-    }
-    CHECK_INT(take(&performed), 0);
-    CHECK_INT(wakes_of_an_idle_run(), 1);
-}
-/* A copy keeps the file alive, of which nobody knows the number any more. `reused`: the number is another file's. */
-static void *close_with_a_copy(void *reused) {
-    keep_mode();
-    int others_fd = make_fd(0);
-    watch(others_fd);
-    for (int i = 0; i < 3; i++) {
-        int fd = make_fd(0), copy = fcntl(fd, F_DUPFD_CLOEXEC, 100);
-        CHECK_INT(discard(watch(fd)), TREADLE_OK);
-        close(fd);
-        treadle_descriptor source = NULL;
-        if (reused) {
-            CHECK_INT(make_fd(0), fd);
-            CHECK_INT(discard(watch(fd)), TREADLE_OK);
-            source = watch(fd);
-        }
-        CHECK_INT(eventfd_write(copy, 1), 0);
-        CHECK_INT(wakes_of_an_idle_run(), 1);
-        CHECK_INT(take(&performed), 0);
-        CHECK_INT(eventfd_write(others_fd, 1), 0);
-        CHECK_INT(poll_mode(M), TREADLE_RUN_TIMED_OUT);
-        CHECK_INT(take(&performed), 1);
-        CHECK_INT(eventfd_read(others_fd, &(eventfd_t){0}), 0);
-        if (source) CHECK_INT(discard(source), TREADLE_OK);
-    }
-    return NULL;
-}
-TEST(a_closed_descriptor_with_a_copy_reports_nothing_more, "SRC1-8") {
-    on_thread(close_with_a_copy, NULL);
-    on_thread(close_with_a_copy, "reused");
-}
-/* The same in the callback of a batch: reports that were taken already are passed over. */
+/* In the callback of a batch: reports that were taken already are passed over. */
 static treadle_descriptor batch[16];
 static int batch_fds[16];
 static bool batch_closes;
@@ -398,7 +256,7 @@ TEST(threads_discard_what_is_ready, "OBJ-4 OBJ-5 SRC1-8") {
     for (intptr_t i = 0; i < RACERS; i++) CHECK_INT(pthread_create(&threads[i], NULL, discard_all, (void *)i), 0);
     for (int round = scaled(300); round > 0; round--) {
         for (int i = 0; i < SHARED; i++) {
-            shared[i] = make(i % 2 ? HAS_RELEASE : 0, fds[i]);
+            shared[i] = make(i % 2, fds[i]);
             add(shared[i], M);
             CHECK_INT(treadle_descriptor_retain(shared[i]), TREADLE_OK);
             if (round % 2) CHECK_INT(treadle_descriptor_retain(shared[i]), TREADLE_OK);
@@ -422,7 +280,7 @@ TEST(a_sleeping_loop_s_source_is_discarded, "OBJ-5 MODE-10 SRC1-8") {
     int fd = make_fd(0);
     worker_start(&worker);
     for (int i = 0; i < 20; i++) {
-        treadle_descriptor source = make(i % 2 ? HAS_RELEASE : 0, fd);
+        treadle_descriptor source = make(i % 2, fd);
         CHECK_INT(treadle_loop_add_descriptor(worker.loop, source, M), TREADLE_OK);
         worker_await_sleep(&worker);
         CHECK_INT(discard(source), TREADLE_OK);

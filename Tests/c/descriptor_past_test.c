@@ -80,6 +80,44 @@ TEST(another_mode_watches_on_after_a_source_ended, "SRC1-11 SRC1-7") {
     CHECK_INT(other.performs, 3);
 }
 
+/* The trap of epoll: the file stays registered while a copy of the descriptor lives, and its number can no longer be used to take it
+ * out. */
+static treadle_status by_itself(struct watched *watched) {
+    watched->victim = watched->source;
+    return poll_mode(M) == TREADLE_RUN_TIMED_OUT && !treadle_descriptor_is_valid(watched->source) ? TREADLE_OK : TREADLE_E_STATE;
+}
+static void end_with_a_copy_open(treadle_status (*by)(struct watched *), bool is_reused) {
+    struct watched watched, other, third;
+    open_pipe(&watched);
+    watch(&watched);
+    CHECK_INT(performs_of(&watched, 1), 0);
+    int copy = dup(watched.reads);
+    close(watched.reads);
+    if (is_reused) reuse_number(&watched, &other);
+    fill(&watched); /* readable for ever: nobody reads the copy */
+    CHECK_INT(by(&watched), TREADLE_OK);
+    watched.performs = 0;
+    check_sleeps(M);
+    if (is_reused) { /* the new one works */
+        fill(&other);
+        watch(&other);
+        CHECK_INT(performs_of(&other, 1), 1);
+    }
+    open_pipe(&third); /* and so do others of the mode */
+    watch(&third);
+    fill(&third);
+    CHECK_INT(performs_of(&third, 2), is_reused ? 1 : 2);
+    CHECK_INT(watched.performs, 0);
+    end(&third);
+    if (is_reused) end(&other), close(other.reads), close(other.writes);
+    close(copy), close(third.reads), close(third.writes), close(watched.writes);
+}
+TEST(one_that_is_closed_with_a_copy_open_ends, "SRC1-8 SRC1-9") {
+    for (int i = 0; i < ENDS; i++)
+        for (int is_reused = 0; is_reused < 2; is_reused++) end_with_a_copy_open(ends[i], is_reused);
+    end_with_a_copy_open(by_itself, false);
+}
+
 /* Closed while a copy is open, removed, and brought back for the same file: the kernel knows it still. */
 static void restore(bool is_paused, bool is_enabled_first) {
     struct watched watched;
@@ -266,8 +304,10 @@ TEST(a_number_that_was_taken_over_comes_back, "SRC1-7 SRC1-8 SRC1-11") {
         watch(&first);
         if (is_closed) close(first.writes);
         reuse_number(&first, &second);
-        watch(&second);
         fill(&second);
+        check_sleeps(M); /* the number is not served for the old source */
+        CHECK_INT(first.performs, 0);
+        watch(&second);
         CHECK_INT(performs_of(&second, 2), 2);
         set_events(&first, 0);
         CHECK_ERROR(treadle_descriptor_set_events(first.source, TREADLE_READABLE), TREADLE_E_EXISTS, "fd");

@@ -247,6 +247,7 @@ static int32_t always_equal(void *one, void *other) { return one != NULL && othe
 TEST(handled_and_context_as_for_sources, "SRC1-10 SRC1-1 RUN-7") {
     struct watched one, other;
     treadle_loop loop = treadle_loop_current();
+    int32_t fd = -1;
     void *info;
     open_pipe(&one), open_pipe(&other);
     treadle_descriptor_context context = {.struct_size = sizeof context, .info = &one, .retain = retain, .release = release,
@@ -267,8 +268,11 @@ TEST(handled_and_context_as_for_sources, "SRC1-10 SRC1-1 RUN-7") {
     CHECK_INT(released, 1);
     CHECK_INT(treadle_descriptor_get_context_info(one.source, &info), TREADLE_OK);
     CHECK(info == &one);
-    CHECK_INT(fstat(one.reads, &(struct stat){0}), 0); /* stays open */
+    CHECK_INT(treadle_descriptor_get_fd(one.source, &fd), TREADLE_OK);
+    CHECK_INT(fd, one.reads);
+    CHECK_INT(fstat(fd, &(struct stat){0}), 0); /* stays open */
     CHECK_INT(treadle_descriptor_release(one.source), TREADLE_OK);
+    CHECK_INT(treadle_descriptor_get_fd(one.source, &fd), TREADLE_E_STALE);
     CHECK_INT(released, 2);
 }
 

@@ -9,7 +9,7 @@ static const char *const M = TREADLE_DEFAULT_MODE, *const OTHER = "another";
 
 struct state;
 /* A one-shot that has fired is idle: no mode keeps it. */
-enum { ENDS_WHEN_CALLED = 1, HAS_NO_RELEASE = 2, IS_IDLE_WHEN_CALLED = 4 };
+enum { ENDS_WHEN_CALLED = 1, HAS_NO_RELEASE = 2, IS_IDLE_WHEN_CALLED = 4, IS_NEVER_CALLED = 8 };
 struct made { /* a kind of item */
     const char *name;
     treadle_object (*make)(struct state *);
@@ -83,12 +83,21 @@ static treadle_object observer_with(struct state *state, bool once) {
 }
 static treadle_object observer_for_all(struct state *state) { return observer_with(state, false); }
 static treadle_object observer_once(struct state *state) { return observer_with(state, true); }
-static treadle_object readable(struct state *state) {
-    CHECK((state->fd = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK)) >= 0);
+static treadle_object counter_with(struct state *state, unsigned value, uint32_t flags) {
+    CHECK((state->fd = eventfd(value, EFD_CLOEXEC | EFD_NONBLOCK)) >= 0);
     treadle_descriptor_context context = {.struct_size = sizeof context, .info = state, .scope = state->scope, .ready = ready, .fd = state->fd,
-                                          .events = TREADLE_READABLE, .retain = count_retain, .release = count_release};
+                                          .events = TREADLE_READABLE, .flags = flags};
     treadle_descriptor descriptor = NULL;
+    if (!(state->kind->traits & HAS_NO_RELEASE)) context.retain = count_retain, context.release = count_release;
     CHECK_INT(treadle_descriptor_create(&context, &descriptor), TREADLE_OK);
+    return descriptor;
+}
+static treadle_object readable(struct state *state) { return counter_with(state, 1, 0); }
+static treadle_object acknowledged(struct state *state) { return counter_with(state, 1, TREADLE_DESCRIPTOR_ACKNOWLEDGED); }
+static treadle_object not_ready(struct state *state) { return counter_with(state, 0, 0); }
+static treadle_object paused(struct state *state) {
+    treadle_object descriptor = readable(state);
+    CHECK_INT(treadle_descriptor_set_events(descriptor, 0), TREADLE_OK);
     return descriptor;
 }
 static const struct made kinds[] = {
@@ -102,6 +111,10 @@ static const struct made kinds[] = {
     {"observer", observer_for_all, 0},
     {"observer of once", observer_once, ENDS_WHEN_CALLED},
     {"descriptor", readable, 0},
+    {"descriptor without a release", readable, HAS_NO_RELEASE},
+    {"descriptor that is read", acknowledged, 0},
+    {"descriptor that is not ready", not_ready, IS_NEVER_CALLED},
+    {"descriptor that is paused", paused, IS_NEVER_CALLED},
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
@@ -113,6 +126,7 @@ static void run(void) { CHECK_INT(poll_mode(M), TREADLE_RUN_TIMED_OUT); }
 static void be_left_alone(struct state *state) { (void)state; }
 static void be_added(struct state *state) { add(state, M); }
 static void be_added_twice(struct state *state) { add(state, OTHER), add(state, M); }
+static void be_elsewhere(struct state *state) { add(state, OTHER); }
 static void be_common(struct state *state) { add(state, TREADLE_COMMON_MODES); }
 static void be_removed(struct state *state) {
     add(state, OTHER), add(state, M);
@@ -191,6 +205,7 @@ static const struct happening {
     {"nothing", be_left_alone, false, false},
     {"is added", be_added, false, true},
     {"is in two modes", be_added_twice, false, true},
+    {"is in another mode", be_elsewhere, false, true},
     {"is common", be_common, false, true},
     {"is removed", be_removed, false, false},
     {"is invalid", be_invalid, false, false},
@@ -226,7 +241,7 @@ static void live(const struct made *kind, const struct happening *happening, enu
     struct state state = {.kind = kind, .fd = -1};
     treadle_scope_config config = {.struct_size = sizeof config};
     treadle_timer neighbour = make_timer(NULL, NULL, FAR_AWAY, 0);
-    int called = happening->is_called, held = !(kind->traits & HAS_NO_RELEASE);
+    int called = happening->is_called && !(kind->traits & IS_NEVER_CALLED), held = !(kind->traits & HAS_NO_RELEASE);
     CHECK_INT(treadle_loop_add_timer(here(), neighbour, M), TREADLE_OK);
     if (happening->happen == lose_its_scope) CHECK_INT(treadle_scope_create(&config, &state.scope), TREADLE_OK);
     state.item = kind->make(&state);
@@ -243,9 +258,9 @@ static void live(const struct made *kind, const struct happening *happening, enu
     CHECK_INT(poll_mode(OTHER), TREADLE_RUN_FINISHED);
     CHECK_INT(state.calls, called);
     if (state.scope) CHECK_INT(treadle_release(state.scope), TREADLE_OK);
-    if (state.fd >= 0) close(state.fd);
+    if (state.fd >= 0) CHECK_INT(close(state.fd), 0); /* it stays open */
 }
-TEST(each_kind_ends_whatever_has_happened_to_it, "OBJ-2 OBJ-3 OBJ-4 OBJ-5 OBJ-9 MODE-7 SRC0-3 TMR-7 TMR-13 TMR-15 OBS-6 OBS-8 SCOPE-2") {
+TEST(each_kind_ends_whatever_has_happened_to_it, "OBJ-2 OBJ-3 OBJ-4 OBJ-5 OBJ-9 MODE-7 SRC0-3 SRC1-8 SRC1-10 TMR-7 TMR-13 TMR-15 OBS-6 OBS-8 SCOPE-2") {
     for (int kind = 0; kind < KINDS; kind++) {
         for (int happening = 0; happening < HAPPENINGS; happening++) {
             const struct happening *its = &happenings[happening];

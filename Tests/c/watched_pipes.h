@@ -10,7 +10,7 @@
 __attribute__((unused)) static const char *const M = TREADLE_DEFAULT_MODE, *const N = "another mode";
 
 struct watched {
-    treadle_descriptor source;
+    treadle_descriptor source, victim; /* victim: invalidated by the callback */
     int reads, writes, performs;
     uint32_t events;
 };
@@ -19,6 +19,7 @@ HELPER void on_ready(treadle_descriptor source, uint32_t events, void *info) {
     CHECK(source == watched->source);
     watched->performs++;
     watched->events = events;
+    if (watched->victim) treadle_descriptor_invalidate(watched->victim);
 }
 HELPER void open_pipe(struct watched *watched) {
     int ends[2];
@@ -34,6 +35,10 @@ HELPER void set_events(struct watched *watched, uint32_t events) {
 }
 HELPER void watch(struct watched *watched) {
     make(watched);
+    add(watched, M);
+}
+HELPER void watch_fd(struct watched *watched, int fd, uint32_t events) {
+    watched->source = make_descriptor(on_ready, watched, fd, events);
     add(watched, M);
 }
 HELPER void fill(struct watched *watched) { CHECK_INT(write(watched->writes, "x", 1), 1); }
