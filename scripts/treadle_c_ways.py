@@ -25,7 +25,7 @@ CANNOT = (
     ("musl musl-static", "glue_* libraries_*", "they need other libraries of that C library"),
     (
         "musl musl-static",
-        "*fault message_port_accept message_port_linger message_port_stranger message_port_want no_memory queue_growth signal_safe "
+        "*fault message_port_linger message_port_stranger message_port_want no_memory queue_growth signal_safe "
         "allocation lock_wall_clock",
         "they put functions in the place of the C library's by names or fields that glibc alone has",
     ),
@@ -98,7 +98,7 @@ SOAK = (
 #: What depends on the size of a page: stacks, pools of stubs, memory that processes share, guard pages of tests.
 PAGES = (
     "bad_struct block calls_table closure closure_fork closure_full closure_pool closure_reuse concurrency condition fork invocation "
-    "lock loop message_port message_port_flood message_port_inside message_port_lie message_port_look_process perform plugin port "
+    "lock loop message_port message_port_flood message_port_inside message_port_lie message_port_look perform plugin port "
     "struct_growth thread thread_attributes thread_stop trace unwind"
 )
 
@@ -119,9 +119,9 @@ ONLY = {
         "descriptor_closed descriptor_discard descriptor_model descriptor_past direct_exit discard errno fork "
         "guest handle_life host host_end host_exit host_gate host_next host_random host_run host_wait invocation invocation_end "
         "invocation_fault invocation_fork invocation_race invocation_run invocation_state invocation_variadic invocation_wait "
-        "items label last_resort lock lock_wall_clock loop loop_teardown membership_exit message_port message_port_accept "
+        "items label last_resort lock lock_wall_clock loop loop_teardown membership_exit message_port "
         "message_port_end message_port_flood message_port_fuzz message_port_host message_port_inside message_port_lie "
-        "message_port_look message_port_look_process message_port_name message_port_stranger message_port_user mixed_race mode "
+        "message_port_look message_port_name message_port_stranger message_port_user mixed_race mode "
         "notification object observer perform plugin plugin_refused plugin_versions port port_call port_fault "
         "process_fork pull random routine routine_fault routine_loop run scope scope_states scope_value source stop storm thread "
         "thread_dictionary thread_join timer timer_fire trace trace_call unwind waits wake"

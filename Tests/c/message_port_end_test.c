@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright the Treadle authors
  *
- * message_port_end_test.c: the end of message ports: by a call, with the last reference, with a process or a thread. */
+ * message_port_end_test.c: the end of message ports: by a call, with the last reference, with a process or a thread.
+ * What renames a port that ends the explorer plays: message_names.c. */
 #include "message_ports.h"
 
 #include <sys/syscall.h>
@@ -194,44 +195,6 @@ TEST(a_child_with_copies_of_the_sockets_does_not_delay_the_end, "MSG-7 MSG-9") {
     end_copier(&copier);
     CHECK_INT(treadle_release(remote), TREADLE_OK);
     CHECK_INT(discard(local), TREADLE_OK);
-}
-
-/* Two threads rename ports that two others end, by either way: no ended port keeps a name. */
-enum { RENAMED_NAMES = 3 };
-struct renamed {
-    char names[RENAMED_NAMES][64];
-    _Atomic(treadle_message_port) port;
-    atomic_bool is_over;
-};
-static void *rename_ports(void *info) {
-    struct renamed *renamed = info;
-    for (unsigned i = 0; !atomic_load(&renamed->is_over); i++) {
-        treadle_message_port port = atomic_load(&renamed->port);
-        treadle_status status = port ? treadle_message_port_set_name(port, renamed->names[i % RENAMED_NAMES]) : TREADLE_IGNORED;
-        CHECK(status >= 0 || status == TREADLE_E_EXISTS || status == TREADLE_E_STATE || status == TREADLE_E_STALE);
-    }
-    return NULL;
-}
-static void *make_and_end_ports(void *info) {
-    struct renamed *renamed = info;
-    for (int i = 0; i < scaled(20000); i++) {
-        treadle_message_port port = make_local(NULL, NULL, NULL);
-        atomic_store(&renamed->port, port);
-        for (volatile int turn = 0; turn < i % 8 * 1000; turn++) {}
-        if (i & 1) CHECK_INT(treadle_invalidate(port), TREADLE_OK);
-        CHECK_INT(treadle_release(port), TREADLE_OK);
-    }
-    return NULL;
-}
-TEST(a_port_may_be_renamed_while_it_ends, "MSG-2 MSG-7") {
-    struct renamed renamed = {.is_over = false};
-    pthread_t threads[4];
-    for (int i = 0; i < RENAMED_NAMES; i++) snprintf(renamed.names[i], sizeof renamed.names[i], "%s", new_name());
-    for (int i = 0; i < 4; i++) CHECK_INT(pthread_create(&threads[i], NULL, i < 2 ? make_and_end_ports : rename_ports, &renamed), 0);
-    for (int i = 0; i < 2; i++) CHECK_INT(pthread_join(threads[i], NULL), 0);
-    atomic_store(&renamed.is_over, true);
-    for (int i = 2; i < 4; i++) CHECK_INT(pthread_join(threads[i], NULL), 0);
-    for (int i = 0; i < RENAMED_NAMES; i++) CHECK_INT(discard(make_local(renamed.names[i], NULL, NULL)), TREADLE_OK);
 }
 
 TEST_MAIN()

@@ -110,7 +110,6 @@ TEST(a_sender_that_waits_for_room_takes_its_replies, "MSG-6") {
 }
 
 enum { THREADS = 8 };
-static struct server shared_server;
 static treadle_message_port shared_remote;
 static void *ask_often(void *info) {
     struct reply reply = {0};
@@ -123,17 +122,6 @@ static void *ask_often(void *info) {
     drop_reply(&reply);
     return NULL;
 }
-TEST(threads_share_a_remote_port_and_each_gets_its_own_replies, "MSG-6 PORT-4") {
-    pthread_t threads[THREADS];
-    start_server(&shared_server, new_name());
-    shared_remote = make_remote(shared_server.name);
-    for (size_t i = 0; i < THREADS; i++) CHECK_INT(pthread_create(&threads[i], NULL, ask_often, (void *)i), 0);
-    for (size_t i = 0; i < THREADS; i++) CHECK_INT(pthread_join(threads[i], NULL), 0);
-    CHECK_INT(shared_server.messages, THREADS * scaled(2000));
-    end_server(&shared_server);
-    CHECK_INT(discard(shared_remote), TREADLE_OK);
-}
-
 TEST(processes_ask_at_once, "MSG-6 MSG-9") {
     pid_t children[6];
     const char *name = new_name();
@@ -151,14 +139,14 @@ TEST(processes_ask_at_once, "MSG-6 MSG-9") {
     await_process(server);
 }
 
-/* In several loops, each message comes to one of them. */
+/* In several loops, each message comes to one of them, and each of the threads that share a remote port gets its own replies. */
 static atomic_int shared_count;
 static void receive_and_count(treadle_message_port port, const treadle_message_port_message *message, void *info) {
     (void)port, (void)info;
     atomic_fetch_add(&shared_count, 1);
     CHECK(treadle_message_port_reply(message->call, message->data, message->size) >= 0);
 }
-TEST(a_port_in_several_loops_gives_each_message_to_one, "PORT-4 MSG-5") {
+TEST(a_port_in_several_loops_gives_each_message_to_one, "PORT-4 MSG-5 MSG-6") {
     struct worker workers[3] = {0};
     pthread_t threads[THREADS];
     const char *name = new_name();
@@ -174,24 +162,6 @@ TEST(a_port_in_several_loops_gives_each_message_to_one, "PORT-4 MSG-5") {
     for (int i = 0; i < 3; i++) worker_stop(&workers[i]);
     CHECK_INT(discard(shared_remote), TREADLE_OK);
     CHECK_INT(discard(local), TREADLE_OK);
-}
-
-TEST(nothing_is_left_when_ports_are_gone, "MSG-9 OBJ-4") {
-    static char big[200000];
-    struct reply reply = {0};
-    struct received received = {0};
-    for (int i = 0, descriptors = 0; i < 50; i++) {
-        const char *name = new_name();
-        treadle_message_port local = serve_here(name, receive_and_keep, &received), remote = make_remote(name);
-        CHECK_INT(request_text(remote, 1, "question", LONG, &reply), TREADLE_OK);
-        drop_reply(&reply);
-        CHECK_INT(treadle_message_port_send(remote, 1, big, sizeof big, 0), TREADLE_OK);
-        CHECK_INT(discard(i % 2 ? remote : local), TREADLE_OK);
-        CHECK_INT(discard(i % 2 ? local : remote), TREADLE_OK);
-        poll_mode(REPLIES), poll_mode(M);
-        if (i == 5) descriptors = count_descriptors();
-        if (i > 5) CHECK_INT(count_descriptors(), descriptors);
-    }
 }
 
 TEST_MAIN()

@@ -130,23 +130,6 @@ TEST(nobody_waits_for_the_callback_of_another, "OBJ-9 OBS-3 OBS-4 OBS-8") {
     }
 }
 
-/* One that joins is told from the next notification on, one that moved to another loop by that one. */
-static struct watched late;
-static void add_late(struct watched *self) {
-    if (self->calls == 1) watch(&late, NULL, false);
-}
-TEST(one_that_joins_is_told_the_next_time, "OBS-3") {
-    keep();
-    watch(&all[0], add_late, false);
-    watch(&all[1], NULL, false);
-    CHECK_INT(poll_mode(M), TREADLE_RUN_TIMED_OUT);
-    CHECK_INT(all[1].calls, 1);
-    CHECK_INT(late.calls, 0);
-    CHECK_INT(poll_mode(M), TREADLE_RUN_TIMED_OUT);
-    CHECK_INT(all[1].calls, 2);
-    CHECK_INT(late.calls, 1);
-}
-
 /* Its callback runs on one loop; it is moved to another one, where it is not called until it has returned. */
 static void *poll_with_it(void *info) {
     struct watched *self = info;
