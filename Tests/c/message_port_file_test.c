@@ -44,17 +44,9 @@ struct asker {
     unsigned serial;
 };
 static void start_asker(struct asker *asker, unsigned copied) {
-    struct head head;
-    int passed[3];
     const char *name = new_name();
-    *asker = (struct asker){.local = serve_here(name, reply_large, NULL), .fd = raw_connect(name)};
-    greet(asker->fd, name);
-    ask_for_ring(asker->fd);
-    poll_mode(M);
-    CHECK_INT(raw_receive(asker->fd, &head, passed), 3);
-    asker->ring = (struct raw_ring){.file = passed[0], .own_bell = passed[1], .other_bell = passed[2]};
-    asker->ring.memory = mmap(NULL, sizeof *asker->ring.memory, PROT_READ | PROT_WRITE, MAP_SHARED, passed[0], 0);
-    CHECK(asker->ring.memory != MAP_FAILED);
+    asker->local = serve_here(name, reply_large, NULL);
+    asker->fd = connect_here(name, &asker->ring);
     atomic_store(&asker->ring.memory->to_sender.copied, copied);
     atomic_store(&asker->ring.memory->is_ready, 1);
 }
@@ -194,18 +186,10 @@ static void receive_lent(treadle_message_port port, const treadle_message_port_m
 TEST(a_lent_file_is_copied_before_its_message_is_received, "MSG-9") {
     struct raw_ring ring;
     struct lender lender = {.ring = &ring};
-    struct head head = head_of(MESSAGE, IN_FILE | LENT, SIZE_OF, 0), got;
-    int passed[3];
+    struct head head = head_of(MESSAGE, IN_FILE | LENT, SIZE_OF, 0);
     const char *name = new_name();
     treadle_message_port local = serve_here(name, receive_lent, &lender);
-    int fd = raw_connect(name);
-    greet(fd, name);
-    ask_for_ring(fd);
-    poll_mode(M);
-    CHECK_INT(raw_receive(fd, &got, passed), 3);
-    ring = (struct raw_ring){.file = passed[0], .own_bell = passed[1], .other_bell = passed[2]};
-    ring.memory = mmap(NULL, sizeof *ring.memory, PROT_READ | PROT_WRITE, MAP_SHARED, ring.file, 0);
-    CHECK(ring.memory != MAP_FAILED);
+    int fd = connect_here(name, &ring);
     CHECK_INT(atomic_load(&ring.memory->to_server.copied), 1);
     for (int i = 0; i < 3; i++) {
         lender.file = file_of(SIZE_OF, 1);
@@ -257,8 +241,7 @@ TEST(files_that_cannot_be_lent_end_their_connection, "MSG-9") {
         if (files[i].file >= 0) close(files[i].file);
     }
     /* Lent, but no file. */
-    int fd = raw_connect(server.name);
-    greet(fd, server.name);
+    int fd = raw_greeted(server.name);
     CHECK(send_frame(fd, head_of(MESSAGE, LENT, 4, 0), "data", 4) > 0);
     CHECK(is_ended(fd));
     close(fd), close(pipes[0]), close(pipes[1]), close(readable);

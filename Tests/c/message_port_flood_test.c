@@ -106,8 +106,7 @@ TEST(who_floods_does_not_keep_others_waiting, "MSG-6 PORT-6") {
     treadle_message_port remote = make_remote(server.name);
     long queued = 0;
     for (int i = 0; i < FLOODERS; i++) {
-        flooders[i] = raw_connect(server.name);
-        greet(flooders[i], server.name);
+        flooders[i] = raw_greeted(server.name);
         while (raw_send(flooders[i], &head, sizeof head, NULL, 0, MSG_DONTWAIT) > 0) queued++;
         CHECK_INT(errno, EAGAIN); /* the kernel bounds it */
     }
@@ -131,8 +130,7 @@ TEST(who_reads_no_replies_is_not_received_from_and_holds_nobody_up, "MSG-5 MSG-6
     int fd, sent = 0;
     start_server(&server, new_name());
     treadle_message_port remote = make_remote(server.name);
-    fd = raw_connect(server.name);
-    greet(fd, server.name);
+    fd = raw_greeted(server.name);
     struct { struct head head; char text[5]; } ask = {.head = head_of(MESSAGE, WANTS_REPLY, 5, 1)};
     ask.head.id = SIZE, memcpy(ask.text, text, 5);
     while (sent < 3000 && raw_send(fd, &ask, sizeof ask.head + 5, NULL, 0, MSG_DONTWAIT) > 0) {
@@ -244,8 +242,7 @@ static void crowds(bool greets) {
     if (!greets) crowd_end(&many);
     CHECK_SERVED(remote);
     CHECK_INT(discard(remote), TREADLE_OK);
-    kill(child, SIGKILL);
-    await_process(child);
+    end_process(child);
 }
 TEST(thousands_of_connections_that_say_nothing_leave_room, "MSG-9") { crowds(false); }
 TEST(more_senders_than_there_is_room_for_are_turned_away, "MSG-9") { crowds(true); }
@@ -258,11 +255,9 @@ TEST(a_stopped_process_holds_nobody_up, "MSG-6 MSG-7") {
     CHECK_INT(request_text(other, ECHO, "anybody?", MILLISECONDS(30), NULL), TREADLE_E_NO_REPLY);
     CHECK_INT(treadle_message_port_check(other), TREADLE_OK);
     CHECK_SERVED(remote);
-    kill(stopped, SIGKILL);
-    await_process(stopped);
+    end_process(stopped);
     CHECK_INT(treadle_message_port_check(other), TREADLE_E_STATE);
-    kill(server, SIGKILL);
-    await_process(server);
+    end_process(server);
     CHECK_INT(treadle_message_port_check(remote), TREADLE_E_STATE);
     CHECK_INT(treadle_release(remote), TREADLE_OK);
     CHECK_INT(treadle_release(other), TREADLE_OK);

@@ -159,8 +159,7 @@ TEST(frames_by_chance_end_their_connection_or_are_taken, "MSG-9 MSG-11") {
         struct input input;
         make_input(&input, sent_frames, sizeof sent_frames / sizeof *sent_frames);
         if (fd < 0) {
-            fd = raw_connect(name);
-            greet(fd, name);
+            fd = raw_greeted(name);
         }
         bool is_call = input.size > offsetof(struct head, kind) && input.bytes[offsetof(struct head, kind)] == CALL_KIND;
         bool expected = is_good(&input, true), was_taken = is_taken(fd, &input);

@@ -61,24 +61,21 @@ TEST(frames_that_no_port_sends_end_their_connection_alone, "MSG-9") {
     }
     /* Parts of a head, and nothing at all. */
     for (size_t size = 0; size < sizeof good; size++) {
-        int fd = raw_connect(server.name);
-        greet(fd, server.name);
+        int fd = raw_greeted(server.name);
         CHECK_INT(raw_send(fd, &good, size, NULL, 0, 0), size);
         CHECK(is_ended(fd));
         close(fd);
     }
     /* More than any frame has. */
     static char much[100000];
-    int fd = raw_connect(server.name);
-    greet(fd, server.name);
+    int fd = raw_greeted(server.name);
     good.length = sizeof much - sizeof good;
     memcpy(much, &good, sizeof good);
     CHECK_INT(raw_send(fd, much, sizeof much, NULL, 0, 0), sizeof much);
     CHECK(is_ended(fd));
     close(fd);
     /* What is right is taken. */
-    fd = raw_connect(server.name);
-    greet(fd, server.name);
+    fd = raw_greeted(server.name);
     CHECK(!is_ended(fd));
     close(fd);
     CHECK_SERVED(remote);
@@ -117,8 +114,7 @@ TEST(files_that_could_change_or_fail_are_refused, "MSG-9") {
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         if (files[i].file < 0 && strcmp(files[i].what, "of huge pages") == 0) continue; /* the system has none */
         CHECK(files[i].file >= 0);
-        int fd = raw_connect(server.name);
-        greet(fd, server.name);
+        int fd = raw_greeted(server.name);
         CHECK_INT(raw_send(fd, &head, sizeof head, &files[i].file, 1, 0), sizeof head);
         if (is_ended(fd) == files[i].is_good) check_failed(__FILE__, __LINE__, "a file that is %s", files[i].what);
         close(fd);

@@ -12,8 +12,7 @@
 /* Whether a port goes on with a connection: it is asked by the socket, behind what is in the ring. */
 static void check_lie(treadle_message_port remote, const char *name, void (*lie)(struct raw_ring *), const char *what) {
     struct raw_ring ring;
-    int fd = raw_connect(name);
-    greet(fd, name);
+    int fd = raw_greeted(name);
     CHECK(raw_ring(fd, &ring));
     atomic_store(&ring.memory->is_ready, 1);
     lie(&ring);
@@ -81,8 +80,7 @@ TEST(a_sender_that_spoils_bells_and_flags_loses_only_its_own_messages, "MSG-9") 
     CHECK_SERVED(remote);
     struct raw_ring ring;
     uint64_t most = UINT64_MAX - 2, value;
-    int fd = raw_connect(server.name);
-    greet(fd, server.name);
+    int fd = raw_greeted(server.name);
     CHECK(raw_ring(fd, &ring));
     atomic_store(&ring.memory->is_ready, 1);
     /* Bells that would hold up an ordinary write, and that are not at rest any more. */

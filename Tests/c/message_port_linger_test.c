@@ -126,8 +126,7 @@ static void on_each_kernel(void (*body)(void)) { on_kernel(false, body), on_kern
 
 /* It has accepted all that came before. */
 static void check_accepts(const char *name) {
-    int fd = raw_connect(name);
-    greet(fd, name);
+    int fd = raw_greeted(name);
     CHECK(!is_ended(fd));
     close(fd);
 }
@@ -239,8 +238,7 @@ static void attack_by_many(void) {
     CHECK_INT(count_entries("/proc/self/task"), threads + 1);
     CHECK(count_descriptors() <= descriptors + MOST_OF_USER + 1); /* and the pipe */
     /* When they are closed it goes on. */
-    int fd = raw_connect(server.name);
-    greet(fd, server.name);
+    int fd = raw_greeted(server.name);
     end_attack(&attacker);
     CHECK(!is_ended(fd));
     close(fd);

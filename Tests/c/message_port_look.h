@@ -15,17 +15,11 @@ struct sender {
     struct way *way;
 };
 HELPER void open_sender(struct sender *sender, const char *name) {
-    sender->fd = raw_connect(name);
-    greet(sender->fd, name);
+    sender->fd = raw_greeted(name);
     ask_for_ring(sender->fd);
 }
 HELPER void take_ring(struct sender *sender) {
-    struct head head;
-    int passed[3];
-    CHECK_INT(raw_receive(sender->fd, &head, passed), 3);
-    sender->ring = (struct raw_ring){.file = passed[0], .own_bell = passed[1], .other_bell = passed[2]};
-    sender->ring.memory = mmap(NULL, sizeof *sender->ring.memory, PROT_READ | PROT_WRITE, MAP_SHARED, passed[0], 0);
-    CHECK(sender->ring.memory != MAP_FAILED);
+    CHECK(take_raw_ring(sender->fd, &sender->ring));
     sender->way = &sender->ring.memory->to_server;
     atomic_store(&sender->way->processor, ELSEWHERE);
 }
@@ -58,6 +52,5 @@ HELPER void end_look(treadle_message_port port, struct sender *sender) {
     close_sender(sender);
     CHECK_INT(discard(port), TREADLE_OK);
 }
-
 
 #endif

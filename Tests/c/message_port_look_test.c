@@ -336,8 +336,7 @@ TEST(each_thread_gets_its_own_replies, "MSG-6 MSG-9 OBJ-6") {
         for (int i = 0; i < (way < 2 ? 1 : 2); i++) CHECK_INT(pthread_join(clients[i].thread, NULL), 0);
         CHECK_INT(discard(ports[0]), TREADLE_OK);
     }
-    kill(server, SIGKILL);
-    await_process(server);
+    end_process(server);
 }
 
 TEST(the_child_of_a_fork_looks_at_nothing_of_its_parents, "MSG-7 MSG-9") {

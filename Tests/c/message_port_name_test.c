@@ -155,8 +155,7 @@ TEST(a_name_of_another_process_is_taken, "MSG-1") {
     treadle_message_port local = make_local(new_name(), NULL, NULL);
     CHECK_ERROR(treadle_message_port_set_name(local, name), TREADLE_E_EXISTS, "name");
     CHECK_INT(discard(local), TREADLE_OK);
-    kill(child, SIGKILL);
-    await_process(child);
+    end_process(child);
     /* Nothing stays behind. */
     local = make_local(name, NULL, NULL);
     CHECK_INT(discard(local), TREADLE_OK);

@@ -97,6 +97,11 @@ HELPER ssize_t send_frame(int fd, struct head head, const void *data, size_t siz
 HELPER void greet(int fd, const char *name) {
     CHECK_INT(send_frame(fd, head_of(HELLO, 0, strlen(name), 0), name, strlen(name)), sizeof(struct head) + strlen(name));
 }
+HELPER int raw_greeted(const char *name) {
+    int fd = raw_connect(name);
+    greet(fd, name);
+    return fd;
+}
 /* Whether the port ends the connection, or answers a request that is sent behind. */
 HELPER bool is_ended(int fd) {
     char bytes[256];
@@ -161,12 +166,10 @@ HELPER ssize_t receive_asked(int fd, void *bytes, size_t size) {
     } while (asked.kind == CALL_KIND && asked.serial == RING_SERIAL);
     return count;
 }
-/* A connection with a ring; false if the port has none for it. */
-HELPER bool raw_ring(int fd, struct raw_ring *ring) {
+/* The answer to that; false if the port has no ring for the connection. */
+HELPER bool take_raw_ring(int fd, struct raw_ring *ring) {
     struct head head;
-    int passed[3];
-    ask_for_ring(fd);
-    int count = raw_receive(fd, &head, passed);
+    int passed[3], count = raw_receive(fd, &head, passed);
     if (head.kind == REPLY) {
         CHECK_INT(head.serial, RING_SERIAL);
         CHECK_INT(head.length, 8);
@@ -179,6 +182,18 @@ HELPER bool raw_ring(int fd, struct raw_ring *ring) {
     ring->memory = mmap(NULL, sizeof *ring->memory, PROT_READ | PROT_WRITE, MAP_SHARED, ring->file, 0);
     CHECK(ring->memory != MAP_FAILED);
     return true;
+}
+HELPER bool raw_ring(int fd, struct raw_ring *ring) {
+    ask_for_ring(fd);
+    return take_raw_ring(fd, ring);
+}
+/* A connection with a ring, to a port that this thread serves. */
+HELPER int connect_here(const char *name, struct raw_ring *ring) {
+    int fd = raw_greeted(name);
+    ask_for_ring(fd);
+    poll_mode(M);
+    CHECK(take_raw_ring(fd, ring));
+    return fd;
 }
 HELPER void drop_ring(struct raw_ring *ring) {
     munmap(ring->memory, sizeof *ring->memory);

@@ -24,16 +24,8 @@ TEST(a_sender_gets_a_ring_and_is_answered_by_it, "MSG-5 MSG-9") {
     int passed[3];
     const char *name = new_name();
     treadle_message_port local = serve_here(name, receive_and_keep, &received);
-    int with_port = count_descriptors(), fd = raw_connect(name);
-    greet(fd, name);
-    ask_for_ring(fd);
-    poll_mode(M);
-    CHECK_INT(raw_receive(fd, &head, passed), 3);
-    CHECK_INT(head.kind, RING);
-    ring = (struct raw_ring){.file = passed[0], .own_bell = passed[1], .other_bell = passed[2]};
+    int with_port = count_descriptors(), fd = connect_here(name, &ring);
     CHECK_INT(fcntl(ring.file, F_GET_SEALS), F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW);
-    ring.memory = mmap(NULL, sizeof *ring.memory, PROT_READ | PROT_WRITE, MAP_SHARED, ring.file, 0);
-    CHECK(ring.memory != MAP_FAILED);
     CHECK_INT(atomic_load(&ring.memory->to_server.taken), 2); /* the greeting and the question */
     /* As long as the sender has not said that it has the ring, replies come by the socket. */
     put_frame(&ring.memory->to_server, ring.memory->bytes_to_server, ring.other_bell, head_of(MESSAGE, WANTS_REPLY, 3, 7), "one", 3);
@@ -187,16 +179,14 @@ static void use_poor(void (*become_poor)(void)) {
     const char *name = new_name();
     pid_t child = start_process_that(name, become_poor);
     struct raw_ring ring;
-    int fd = raw_connect(name);
-    greet(fd, name);
+    int fd = raw_greeted(name);
     CHECK(!raw_ring(fd, &ring));
     CHECK(!is_ended(fd));
     close(fd);
     treadle_message_port remote = make_remote(name);
     for (int i = 0; i < 10; i++) CHECK_SERVED(remote);
     CHECK_INT(discard(remote), TREADLE_OK);
-    kill(child, SIGKILL);
-    await_process(child);
+    end_process(child);
 }
 TEST(a_server_that_can_make_no_ring_serves_by_the_socket, "MSG-9") {
     use_poor(refuse_files);
@@ -217,8 +207,7 @@ TEST(a_port_has_so_many_rings_and_serves_all_others_too, "MSG-9") {
     int fds[SENDERS], count = 0;
     struct raw_ring ring;
     for (int i = 0; i < SENDERS; i++) {
-        fds[i] = raw_connect(name);
-        greet(fds[i], name);
+        fds[i] = raw_greeted(name);
         bool has_ring = raw_ring(fds[i], &ring);
         CHECK_INT(has_ring, i < RINGS);
         if (has_ring) drop_ring(&ring);
@@ -231,16 +220,14 @@ TEST(a_port_has_so_many_rings_and_serves_all_others_too, "MSG-9") {
     /* A ring that is given back is another one's. */
     close(fds[0]);
     for (bool has_ring = false; !has_ring;) {
-        int fd = raw_connect(name);
-        greet(fd, name);
+        int fd = raw_greeted(name);
         has_ring = raw_ring(fd, &ring);
         if (has_ring) drop_ring(&ring);
         close(fd);
     }
     for (int i = 1; i < SENDERS; i++) close(fds[i]);
     CHECK_INT(discard(remote), TREADLE_OK);
-    kill(server, SIGKILL);
-    await_process(server);
+    end_process(server);
 }
 
 /* A sender in such a process. */
@@ -259,8 +246,7 @@ static void send_poorly(void (*become_poor)(void)) {
         _exit(0);
     }
     CHECK_INT(await_process(child), 0);
-    kill(server, SIGKILL);
-    await_process(server);
+    end_process(server);
 }
 static void leave_four(void) { leave_descriptors(4); /* the socket, the set, and two of three */ }
 TEST(a_sender_that_can_use_no_ring_sends_by_the_socket, "MSG-9") {
@@ -284,8 +270,7 @@ TEST(a_server_with_few_descriptors_serves_many_senders_by_their_sockets, "MSG-8 
     int fds[SENDERS], rings = 0;
     for (int i = 0; i < SENDERS; i++) {
         struct raw_ring ring;
-        fds[i] = raw_connect(name);
-        greet(fds[i], name);
+        fds[i] = raw_greeted(name);
         if (raw_ring(fds[i], &ring)) drop_ring(&ring), rings++;
     }
     CHECK(rings < SENDERS / 2);
@@ -294,8 +279,7 @@ TEST(a_server_with_few_descriptors_serves_many_senders_by_their_sockets, "MSG-8 
     for (int i = 0; i < 10; i++) CHECK_SERVED(remote);
     CHECK_INT(discard(remote), TREADLE_OK);
     for (int i = 0; i < SENDERS; i++) close(fds[i]);
-    kill(server, SIGKILL);
-    await_process(server);
+    end_process(server);
 }
 
 TEST(a_process_with_few_descriptors_has_a_remote_port_for_each, "MSG-8 MSG-9") {
@@ -316,7 +300,7 @@ TEST(a_process_with_few_descriptors_has_a_remote_port_for_each, "MSG-8 MSG-9") {
         _exit(0);
     }
     CHECK_INT(await_process(child), 0);
-    for (int i = 0; i < PORTS; i++) kill(servers[i], SIGKILL), await_process(servers[i]);
+    for (int i = 0; i < PORTS; i++) end_process(servers[i]);
 }
 
 /* Files in memory count for the limit, whose signal ends a program that does not know it. */

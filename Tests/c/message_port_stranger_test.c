@@ -165,7 +165,7 @@ TEST(a_sender_waits_for_a_place_in_a_full_queue, "MSG-3 MSG-9") {
     atomic_store(&before_call, NULL);
     CHECK(connects >= 3); /* more, if a signal comes */
     CHECK_SERVED(remote);
-    kill(stopped, SIGKILL), await_process(stopped);
+    end_process(stopped);
     CHECK_INT(discard(remote), TREADLE_OK);
 }
 #endif
@@ -197,7 +197,7 @@ TEST(a_file_waits_until_the_connection_is_accepted, "MSG-6 MSG-9") {
     CHECK_INT(treadle_message_port_send(remote, SILENT, large, FILE_SIZE, LONG), TREADLE_OK);
     CHECK_INT(request_text(remote, COUNT, "", LONG, &reply), TREADLE_OK);
     CHECK_REPLY(reply, passes_all ? "3" : "2");
-    kill(server, SIGKILL), await_process(server);
+    end_process(server);
     CHECK_INT(discard(remote), TREADLE_OK);
 }
 

@@ -174,8 +174,7 @@ TEST(a_process_that_leaves_its_namespace_serves_no_stranger, "MSG-9") {
     close(moved.ready[1]);
     if (read(moved.ready[0], &byte, 1) == 1) {
         CHECK(!is_served(moved.name));
-        kill(child, SIGKILL);
-        await_process(child);
+        end_process(child);
     } else {
         int status = await_process(child);
         CHECK(WIFEXITED(status) && WEXITSTATUS(status) == CANNOT);

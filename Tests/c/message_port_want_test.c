@@ -37,8 +37,7 @@ TEST(a_port_rests_while_there_is_no_memory_for_a_frame, "MSG-5 MSG-9") {
     treadle_message_port local = serve_here(name, receive_and_keep, &got);
     treadle_timer timer = make_timer(count_up, &fired, 1, MILLISECONDS(1));
     CHECK_INT(treadle_loop_add_timer(treadle_loop_current(), timer, M), TREADLE_OK);
-    int fd = raw_connect(name);
-    greet(fd, name);
+    int fd = raw_greeted(name);
     poll_mode(M);
     for (int i = 0; i < 2; i++) {
         CHECK(send_frame(fd, head_of(MESSAGE, 0, 1, 0), "1", 1) > 0);
@@ -60,8 +59,7 @@ TEST(a_port_rests_while_there_is_no_memory_for_a_frame, "MSG-5 MSG-9") {
     for (fd = raw_connect(name); count_descriptors() > descriptors + 1; progress()) poll_mode(M);
     close(fd);
     /* Its end. */
-    fd = raw_connect(name);
-    greet(fd, name);
+    fd = raw_greeted(name);
     poll_mode(M);
     CHECK(send_frame(fd, head_of(MESSAGE, 0, 1, 0), "4", 1) > 0);
     run_for_a_while(FAULT_RECEIVING, ENOMEM);
@@ -76,15 +74,7 @@ TEST(a_port_rests_while_there_is_no_memory_for_a_frame_of_a_ring, "MSG-5 MSG-9")
     const char *name = new_name();
     treadle_message_port local = serve_here(name, receive_and_keep, &got);
     struct raw_ring ring;
-    struct head head;
-    int passed[3], fd = raw_connect(name);
-    greet(fd, name);
-    ask_for_ring(fd);
-    poll_mode(M);
-    CHECK_INT(raw_receive(fd, &head, passed), 3);
-    ring = (struct raw_ring){.file = passed[0], .own_bell = passed[1], .other_bell = passed[2]};
-    ring.memory = mmap(NULL, sizeof *ring.memory, PROT_READ | PROT_WRITE, MAP_SHARED, passed[0], 0);
-    CHECK(ring.memory != MAP_FAILED);
+    int fd = connect_here(name, &ring);
     for (int i = 1; i <= 3; i++) {
         put_frame(&ring.memory->to_server, ring.memory->bytes_to_server, ring.other_bell, head_of(MESSAGE, 0, 4, 0), "word", 4);
         run_for_a_while(FAULT_MEMORY, ENOMEM);
@@ -101,8 +91,7 @@ TEST(a_port_rests_while_there_is_no_descriptor_for_a_sender, "MSG-9") {
     const char *name = new_name();
     treadle_message_port local = serve_here(name, receive_and_keep, &got);
     for (int i = 0; i < 4; i++) {
-        int fd = raw_connect(name);
-        greet(fd, name);
+        int fd = raw_greeted(name);
         CHECK(send_frame(fd, head_of(MESSAGE, 0, 1, 0), "1", 1) > 0);
         run_for_a_while(FAULT_ACCEPTING, errors[i]);
         CHECK_INT(got.count, i);
@@ -119,8 +108,7 @@ TEST(a_port_without_a_timer_rests_as_well, "MSG-9") {
     treadle_message_port local = make_local(name, receive_and_keep, &got);
     disarm();
     CHECK_INT(treadle_loop_add(treadle_loop_current(), local, M), TREADLE_OK);
-    int fd = raw_connect(name);
-    greet(fd, name);
+    int fd = raw_greeted(name);
     CHECK(send_frame(fd, head_of(MESSAGE, 0, 1, 0), "1", 1) > 0);
     run_for_a_while(FAULT_TIMER_CREATE | FAULT_ACCEPTING, EMFILE);
     poll_mode(M), poll_mode(M);

@@ -199,6 +199,7 @@ HELPER int await_process(pid_t child) {
     while (waitpid(child, &status, 0) < 0 && errno == EINTR) {}
     return status;
 }
+HELPER void end_process(pid_t child) { kill(child, SIGKILL), await_process(child); }
 
 /* What has come. Data is answered. */
 struct received {

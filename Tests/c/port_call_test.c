@@ -301,8 +301,7 @@ TEST(hostile_calls_end_their_connection, "MSG-11 MSG-9") {
     for (int i = 0; i < 4; i++)
         if (huge[i] != 1000 && huge[i] != 1ull << 31) BAD(4, 5, 0, "fill", "vo^vQ", &(uint64_t[2]){huge[i], 0}, 16);
     for (int i = 0; i < count; i++) {
-        int fd = raw_connect(callee.name);
-        greet(fd, callee.name);
+        int fd = raw_greeted(callee.name);
         send_frame(fd, head_of(CALL_KIND, WANTS_REPLY, sizes[i], 5), all[i], sizes[i]);
         if (!is_ended(fd)) check_failed(__FILE__, __LINE__, "call %d is taken", i);
         close(fd);
@@ -313,8 +312,7 @@ TEST(hostile_calls_end_their_connection, "MSG-11 MSG-9") {
                            head_of(CALL_KIND, WANTS_REPLY | ABANDONED, size, 5), head_of(CALL_KIND, WANTS_REPLY, size, 5)};
     heads[4].id = 1;
     for (int i = 0; i < 5; i++) {
-        int fd = raw_connect(callee.name);
-        greet(fd, callee.name);
+        int fd = raw_greeted(callee.name);
         send_frame(fd, heads[i], data, size);
         CHECK(is_ended(fd));
         close(fd);
@@ -347,8 +345,7 @@ TEST(values_that_no_type_has_are_refused, "MSG-11") {
     struct callee callee;
     treadle_message_port port = start_callee(&callee);
     char data[512], text[] = {'a', 'b', 'c'};
-    int fd = raw_connect(callee.name);
-    greet(fd, callee.name);
+    int fd = raw_greeted(callee.name);
     struct {
         uint64_t size;
         uint8_t truth;
