@@ -15,23 +15,31 @@ import Synchronization
 ///
 /// Who has a turn waits for a thread that has a lock of that kind, and such a thread takes no turn of the same kind or
 /// of an earlier one. So whoever has the turn of the gates waits for a thread that waits for nothing, and whoever has
-/// that of the loops' locks for one that waits at most for a gate.
+/// that of the loops' locks for one that waits at most for a claim or a gate. Each turn has its place among the locks
+/// (`LockRank`), before those that its thread waits for.
 enum Inheritance {
   /// The locks that lend by one word, in the order in which a thread takes them.
   enum Kind {
     static let loop: UInt32 = 0
     static let gate: UInt32 = 1
+
+    /// Of the turn, and of what is waited for with it.
+    static func ranks(_ kind: UInt32) -> (turn: LockRank, lock: LockRank) {
+      kind == loop ? (.loopTurn, .loop) : (.gateTurn, .gate)
+    }
   }
 
-  /// Takes a lock for the calling thread; `id` 0: waits until it is open.
+  /// Takes a lock for the calling thread, which has noted it; `id` 0: waits until it is open.
   static func wait(_ kind: UInt32, for lock: borrowing Atomic<UInt32>, as id: UInt32) {
     let turn = Mutex.at(treadle_system_turn(kind))
-    turn.pointee.take()
-    var patience = Patience()
+    assert(LockOrder.leave(Kind.ranks(kind).lock), "the lock is noted before the wait")
+    turn.pointee.lock(Kind.ranks(kind).turn)
+    assert(LockOrder.enter(Kind.ranks(kind).lock), "who has a turn waits for a later lock")
+    var patience = Patience(inOrder: true)
     while !lock.spin(id) {
       if !lend(kind, to: lock.load(ordering: .relaxed), lock) { patience.wait() }
     }
-    turn.pointee.giveBack()
+    turn.pointee.unlock(Kind.ranks(kind).turn)
   }
 
   /// Sleeps until the holder has opened the lock; false if the kernel has no barriers, or no such words.
@@ -67,7 +75,8 @@ package struct Patience {
   /// Nanoseconds.
   private static let sleep: Int64 = 50_000
 
-  package init() {}
+  /// `inOrder`: the caller may hold locks that come before what it waits for.
+  package init(inOrder: Bool = false) { assert(inOrder || LockOrder.isClear, "who waits for others holds no lock") }
 
   package mutating func wait() {
     yields &+= 1

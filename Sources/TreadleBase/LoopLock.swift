@@ -58,7 +58,6 @@ package struct LoopLock: ~Copyable {
 
   @inline(__always)
   package borrowing func lock(isOwner: Bool) {
-    assert(LockOrder.enter(.loop), "locks are taken in the order of their ranks")
     if isOwner { enter() } else { visit() }
   }
 
@@ -66,7 +65,7 @@ package struct LoopLock: ~Copyable {
   package borrowing func unlock() {
     assert(LockOrder.leave(.loop), "a lock is given back by the thread that took it")
     // A visitor may find the owner's id here, which looks whether there is a visit.
-    if inside.load(ordering: .relaxed) == treadle_system_thread().pointee.id { leave() } else { mutex.giveBack() }
+    if inside.load(ordering: .relaxed) == treadle_system_thread().pointee.id { leave() } else { mutex.unlock(.visit) }
   }
 
   /// Whether the calling thread has the lock.
@@ -79,6 +78,7 @@ package struct LoopLock: ~Copyable {
 
   @inline(__always)
   private borrowing func enter() {
+    assert(LockOrder.enter(.loop), "locks are taken in the order of their ranks")
     assert(inside.load(ordering: .relaxed) == 0, "the owner is outside")
     inside.store(treadle_system_thread().pointee.id, ordering: .relaxed)
     treadle_system_compiler_fence()
@@ -94,7 +94,10 @@ package struct LoopLock: ~Copyable {
   @inline(never)
   private borrowing func enterAfterVisit() {
     leave()
-    mutex.take()
+    // It has nothing while it waits for the mutex.
+    assert(LockOrder.leave(.loop), "the owner has noted its lock")
+    mutex.lock(.visit)
+    assert(LockOrder.enter(.loop), "locks are taken in the order of their ranks")
     if bias.load(ordering: .relaxed) == Bias.visited { countTick() }
   }
 
@@ -111,23 +114,24 @@ package struct LoopLock: ~Copyable {
   /// The calling thread is the owner from here on.
   package borrowing func beginBias() {
     if !treadle_system_has_barriers() { return }
-    mutex.take()
+    mutex.lock(.visit)
     bias.store(Bias.owner, ordering: .relaxed)
-    mutex.giveBack()
+    mutex.unlock(.visit)
   }
 
   /// The owner ends: from here on the loop has none. Owner.
   package borrowing func endBias() {
-    mutex.take()
+    mutex.lock(.visit)
     bias.store(Bias.none, ordering: .relaxed)
-    mutex.giveBack()
+    mutex.unlock(.visit)
   }
 
   // MARK: Visitors
 
   @inline(__always)
   private borrowing func visit() {
-    mutex.take()
+    mutex.lock(.visit)
+    assert(LockOrder.enter(.loop), "locks are taken in the order of their ranks")
     if bias.load(ordering: .relaxed) == Bias.owner { stopOwner() }
     quietTicks.store(0, ordering: .relaxed)
   }

@@ -29,15 +29,14 @@ package struct Mutex: ~Copyable {
   /// Whether the thread with this id has it.
   borrowing func isHeld(by id: UInt32) -> Bool { holder.load(ordering: .relaxed) & ~Mutex.wanted == id }
 
-  /// Without a rank.
   @inline(__always)
-  borrowing func take() {
+  private borrowing func take() {
     let id = treadle_system_thread().pointee.id
     if id == 0 || !holder.take(id) { wait() }
   }
 
   @inline(__always)
-  borrowing func giveBack() {
+  private borrowing func giveBack() {
     let (isFree, _) = holder.compareExchange(
       expected: treadle_system_thread().pointee.id, desired: 0, successOrdering: .releasing, failureOrdering: .relaxed)
     if !isFree { handOver() }
@@ -46,7 +45,7 @@ package struct Mutex: ~Copyable {
   @inline(never)
   private borrowing func wait() {
     let id = Inheritance.ownID
-    var patience = Patience()
+    var patience = Patience(inOrder: true)
     while !holder.spin(id) {
       if treadle_system_futex_lock(Futex.address(of: holder)) == 0 {
         // The kernel has made it ours: what the last holder did is seen from here on.

@@ -69,7 +69,10 @@ extension MessagePort {
   }
 
   /// Without a timer: better a loop that is late than one that spins. The lock is not held.
-  static func sleep() { treadle_system_sleep_until(Clock.now() &+ 1_000_000) }
+  static func sleep() {
+    assert(LockOrder.isClear, "who sleeps holds no lock")
+    treadle_system_sleep_until(Clock.now() &+ 1_000_000)
+  }
 
   private func beginPause() -> Bool {
     if !needPauseTimer() { return false }

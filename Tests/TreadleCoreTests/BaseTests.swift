@@ -118,6 +118,9 @@ struct BaseTests {
     #expect(inOrder == [true, true, true, true] && !LockOrder.isClear)
     let left = [LockOrder.leave(.gate), LockOrder.leave(.gate), LockOrder.leave(.item)]
     #expect(left == [true, false, true])
+    // The owner of a loop may come to a gate's turn, and no visitor that waits for the owner has that.
+    let admitted = [LockOrder.admits(.claim), LockOrder.admits(.gateTurn), LockOrder.admits(.loopTurn), LockOrder.admits(.loop)]
+    #expect(admitted == [true, true, false, false])
     let against = [LockOrder.enter(.item), LockOrder.enter(.loop)]
     #expect(against == [false, false])
     for rank in [LockRank.process, .item, .loop] { _ = LockOrder.leave(rank) }

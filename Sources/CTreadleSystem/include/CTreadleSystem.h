@@ -99,7 +99,7 @@ static inline struct treadle_system_failure *TREADLE_SYSTEM_NONNULL treadle_syst
 
 /* --- Static storage ------------------------------------------------------------------------------ */
 
-enum { TREADLE_SYSTEM_GATE_RANK = 8 }; /* LockRank.gate */
+enum { TREADLE_SYSTEM_GATE_RANK = 12 }; /* LockRank.gate */
 #ifdef TREADLE_CHECKED
 bool treadle_system_holds_gate(void); /* or waits for one */
 #endif

@@ -49,10 +49,12 @@ extension Loop {
       unlock()
       return false
     }
+    assert(LockOrder.enter(.claim), "a claim is waited for, so its thread waits for a gate at most")
     var failure: Failure?
     // Looked at behind the claim, which keeps both as they are.
     if !item.hasNote(Item.Note.aliased) && !(descriptor == nil && item.mayCallToJoin) {
       item.beginMembership(inMode: mode.slot)
+      assert(LockOrder.leave(.claim), "the own cell was claimed")
       do throws(Failure) {
         try link(
           item, of: item, into: mode, descriptor: descriptor ?? (item.isOf(.descriptor) ? item.watched.number : -1))
@@ -64,6 +66,7 @@ extension Loop {
       }
     }
     takeBack(item, of: item, from: mode)
+    assert(LockOrder.leave(.claim) || failure != nil, "the claim was for nothing, or its membership began")
     unlock()
     switch claim {
     case .nothing: break
@@ -86,7 +89,8 @@ extension Item {
 
   /// The mode of the own cell's membership; one that is just beginning or ending has done so.
   var settledMode: Mode? {
-    var patience = Patience()
+    assert(LockOrder.admits(.claim), "a claim is waited for before any gate, and outside of another claim")
+    var patience = Patience(inOrder: true)
     while true {
       if let mode { return mode }
       if !cell.reference.seen.has(Reference.Mark.claimed) { return nil }
@@ -97,13 +101,19 @@ extension Item {
   /// Claims the own cell. False if it is in a mode.
   func claimCell() -> Bool {
     while settledMode == nil {
-      if cell.reference.claim(generation, needs: 0, .nothing) { return true }
+      if cell.reference.claim(generation, needs: 0, .nothing) {
+        assert(LockOrder.enter(.claim), "a claim is waited for, so its thread waits for a gate at most")
+        return true
+      }
     }
     return false
   }
 
   /// The end of a claim that is not a membership's any more, or never was.
-  func unclaimCell() { cell.reference.clear(Reference.Mark.claimed) }
+  func unclaimCell() {
+    assert(LockOrder.leave(.claim), "who gives up a claim has it")
+    cell.reference.clear(Reference.Mark.claimed)
+  }
 
   /// Whether the own cell has joined a mode, without the item's lock, that keeps an alias from joining this one. Its
   /// loop's lock is held, and the alias was made before the last exchange of the item's word.

@@ -135,6 +135,7 @@ extension Loop {
     defer { unlock() }
     let member = try item.cellForMembership(of: mode)
     member.beginMembership(inMode: mode.slot)
+    assert(member.tag != item.tag || LockOrder.leave(.claim), "the own cell was claimed")
     // Of this exchange and that of a thread which signals the item, makes it invalid, or claims its own cell, the later
     // one's thread sees what the other wrote: either that thread finds the membership, or here it is found that the
     // item is signalled, invalid or in a mode.
