@@ -7,6 +7,7 @@
 
 #include "faults.h"
 
+#include <sys/resource.h>
 #include <poll.h>
 
 #ifndef SANITIZED
@@ -179,6 +180,29 @@ TEST(a_port_of_this_process_makes_room_itself, "MSG-3 MSG-6 MSG-9") {
     /* A file as well, before the loop has run. */
     CHECK_INT(treadle_message_port_send(remote, SILENT, large, FILE_SIZE, LONG), TREADLE_OK);
     CHECK_INT(discard(remote), TREADLE_OK);
+    CHECK_INT(discard(local), TREADLE_OK);
+}
+
+/* Whoever connects while the process has no descriptor left is turned away, one after the other: each by the descriptor in reserve. */
+TEST(each_is_turned_away_while_no_descriptor_is_left, "MSG-9") {
+    struct received got = {0};
+    const char *name = new_name();
+    treadle_message_port local = serve_here(name, receive_and_keep, &got);
+    int senders[] = {raw_connect(name), raw_connect(name), raw_connect(name)};
+    struct rlimit limit, none;
+    CHECK_INT(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    int next = dup(0);
+    CHECK(next > 0);
+    close(next);
+    none = (struct rlimit){(rlim_t)next, limit.rlim_max};
+    CHECK_INT(setrlimit(RLIMIT_NOFILE, &none), 0);
+    for (int i = 0; i < 20; i++) treadle_loop_run(treadle_loop_current(), M, 0, 0);
+    CHECK_INT(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    for (int i = 0; i < 3; i++) {
+        char byte;
+        CHECK_INT(recv(senders[i], &byte, 1, MSG_DONTWAIT), 0);
+        close(senders[i]);
+    }
     CHECK_INT(discard(local), TREADLE_OK);
 }
 
