@@ -139,6 +139,26 @@ TEST(a_callback_may_shut_down, "THR-21 OBJ-6") {
     CHECK_INT(inside, TREADLE_OK); /* it did not wait for itself */
     server_end_with(&server, TREADLE_E_CLOSED);
 }
+/* Neither of two callbacks ends that wait for each other: the shutdown that would is refused, with everything closed. */
+static atomic_bool is_refused_there;
+static void shut_down_as_asked(void *target, void *argument) {
+    (void)target, (void)argument;
+    CHECK_ERROR(treadle_shutdown(TREADLE_FOREVER), TREADLE_E_DEADLOCK, "thread");
+    atomic_store(&is_refused_there, true);
+}
+static void ask_for_a_shutdown(void *server) {
+    treadle_request request = {.struct_size = sizeof request, .fn = shut_down_as_asked};
+    CHECK_INT(perform_on(((struct server *)server)->thread, &request, NULL, 0, TREADLE_PERFORM_WAIT), TREADLE_OK);
+}
+TEST(a_callback_that_waits_for_a_shutdown_is_not_waited_for, "THR-21 PERF-7") {
+    struct server server;
+    server_start(&server);
+    keep_mode(MODE);
+    CHECK_INT(treadle_loop_post(treadle_loop_current(), ask_for_a_shutdown, &server), TREADLE_OK);
+    CHECK_INT(treadle_loop_run_default(treadle_loop_current()), TREADLE_E_CLOSED);
+    CHECK(is_refused_there);
+    server_end_with(&server, TREADLE_E_CLOSED);
+}
 static void run_nested_and_shut_down(void *levels) {
     int left = (int)(intptr_t)levels;
     CHECK_INT(treadle_loop_post(treadle_loop_current(), left ? run_nested_and_shut_down : shut_down_inside, (void *)(intptr_t)(left - 1)), TREADLE_OK);

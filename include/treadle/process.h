@@ -18,7 +18,8 @@ TREADLE_BEGIN_DECLS
  *  functions of threads, destroy and release functions are not callbacks in this sense: they continue, and are still
  *  called. For the owner of a process that is about to end, such as an interpreter.
  *  [any] Also from a callback, which is not waited for. TREADLE_IGNORED if it was called before and no callback
- *  runs. Errors: TREADLE_E_TIMEOUT, with everything closed. Since 1.0. */
+ *  runs. Errors, with everything closed: TREADLE_E_TIMEOUT; TREADLE_E_DEADLOCK, with TREADLE_FOREVER, if a callback waits for the
+ *  calling thread: for a request that has called this, or in a shutdown of its own. Since 1.0. */
 TREADLE_API TREADLE_HOST_ONLY treadle_status treadle_shutdown(int64_t timeout_ns);
 
 /** Handles an error that escaped a callback or a thread's entry function, such as an exception of C++ or Python

@@ -62,3 +62,34 @@ SCENE(a_shutdown_against_the_end_of_a_thread_in_a_callback, "THR-21") {
     join(owner);
     REQUIRE_OK(treadle_release(loop));
 }
+
+/* Callbacks that shut down, of which each waits for the other: one of them is refused, with everything closed. */
+static treadle_status own_end, others_end;
+static void shut_down_for_ever(void *status) { *(treadle_status *)status = treadle_shutdown(TREADLE_FOREVER); }
+static void post_a_shutdown(void) { REQUIRE_OK(treadle_loop_post(loop, shut_down_for_ever, &others_end)); }
+static void run_own_until_shut_down(void (*post)(void *), void (*prepare)(void)) {
+    treadle_loop own = treadle_loop_current();
+    REQUIRE_OK(treadle_loop_post(own, post, &own_end));
+    pthread_t owner = start_owner(prepare);
+    REQUIRE(treadle_loop_run(own, TREADLE_DEFAULT_MODE, TREADLE_FOREVER, TREADLE_RUN_WHEN_EMPTY) == TREADLE_E_CLOSED);
+    join(owner);
+    REQUIRE(result == TREADLE_E_CLOSED);
+    REQUIRE_OK(treadle_release(loop));
+}
+SCENE(two_callbacks_shut_down, "THR-21") {
+    run_own_until_shut_down(shut_down_for_ever, post_a_shutdown);
+    REQUIRE(own_end != TREADLE_E_DEADLOCK || others_end != TREADLE_E_DEADLOCK);
+}
+static void shut_down_as_asked(void *status, void *argument) {
+    (void)argument;
+    shut_down_for_ever(status);
+}
+static void ask_for_a_shutdown(void *info) {
+    (void)info;
+    treadle_request request = {.struct_size = sizeof request, .fn = shut_down_as_asked, .target = &others_end, .flags = TREADLE_PERFORM_WAIT};
+    REQUIRE_OK(treadle_perform(loop, &request));
+}
+SCENE(a_callback_waits_for_a_shutdown, "THR-21, PERF-7") {
+    run_own_until_shut_down(ask_for_a_shutdown, NULL);
+    REQUIRE(others_end == TREADLE_E_DEADLOCK);
+}

@@ -21,8 +21,15 @@ extension Shutdown {
         throw Failure(Status.timeout, "timeout_ns", "passed while callbacks were running")
       }
       hasWaited = true
-      Rest.wait(seen, until: until)
+      if until == Clock.forever { try awaitCallbacks(seen) } else { Rest.wait(seen, until: until) }
     }
+  }
+
+  /// Without a limit: refused where a callback waits for the calling thread. A host that looks now and then, as at the
+  /// end of a scope, looks once more, and finds everything closed.
+  private static func awaitCallbacks(_ seen: UInt32) throws(Failure) {
+    let callbacks = RestTarget(word: 0) { _, stack in ThreadStack.at(stack).hasCallback }
+    try callbacks.wait(seen, until: Clock.forever, ofScope: true)
   }
 
   /// Whether it was open. From here on whatever begins on another thread finds it closed, or is found.

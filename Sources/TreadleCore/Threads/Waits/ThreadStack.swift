@@ -18,6 +18,8 @@ package struct ThreadStack {
   private let objectCall: UnsafeMutableRawPointer?
   private let frame: Frame.Pointer?
   private let firedTimer: UInt32
+  /// Of clients, outside of runs.
+  private let calls: UInt32
 
   /// The calling thread's.
   init() {
@@ -32,6 +34,7 @@ package struct ThreadStack {
     objectCall = thread.pointee.object_call
     frame = thread.pointee.loop.flatMap { Loop($0).frame }
     firedTimer = thread.pointee.fired_timer
+    calls = thread.pointee.calls
   }
 
   package static func at(_ memory: UnsafeRawPointer) -> ThreadStack {
@@ -53,6 +56,9 @@ package struct ThreadStack {
     }
     return false
   }
+
+  /// Whether a callback is on it that a shutdown waits for.
+  var hasCallback: Bool { frame != nil || calls != 0 }
 
   /// Whether a post of a scope is on it that is on no list of works (`ScopePosts`).
   package func hasPost(of scope: Scope) -> Bool {

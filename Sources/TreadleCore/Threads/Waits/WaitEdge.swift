@@ -47,7 +47,13 @@ struct WaitEdge: ~Copyable {
   /// for waiting meanwhile. Its thread unlinks the edge when it runs.
   func markOver() { begun.store(WaitEdge.over, ordering: .relaxed) }
 
-  var isOver: Bool { begun.load(ordering: .relaxed) == WaitEdge.over || word?.pointee.isOver == true }
+  var isOver: Bool {
+    begun.load(ordering: .relaxed) == WaitEdge.over || word?.pointee.isOver == true || isDropped
+  }
+  /// What is queued for a loop is dropped by a shutdown, and so are waits for room in a port; a host looks itself.
+  private var isDropped: Bool {
+    loop != nil && word == nil && begun.load(ordering: .relaxed) == 0 && treadle_system_is_closed()
+  }
   /// Waits of the other thread up to this number are none of this one's.
   var lastBefore: UInt64 { begun.load(ordering: .relaxed) }
 
