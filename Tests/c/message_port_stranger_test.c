@@ -7,8 +7,8 @@
 
 #include "faults.h"
 
-#include <sys/resource.h>
 #include <poll.h>
+#include <sys/resource.h>
 
 #ifndef SANITIZED
 

@@ -55,3 +55,33 @@ SCENE(a_trace_has_no_events_of_the_last_one, "RL-16") {
     close(file);
     join(other);
 }
+
+/* The last reference to a source is that by which its signal is recorded: it is released on the thread that signals, and the release waits
+ * for the loop that the signal wakes. */
+static void perform_nothing(void *target, void *argument) { (void)target, (void)argument; }
+static void wait_for_the_loop(void *info) {
+    treadle_request request = {.struct_size = sizeof request, .fn = perform_nothing, .flags = TREADLE_PERFORM_WAIT};
+    REQUIRE_OK(treadle_perform(loop, &request));
+    count_release(info);
+}
+static void do_nothing(treadle_source self, void *info) { (void)self, (void)info; }
+static void add_one_that_waits(void) {
+    source = make_source(do_nothing, wait_for_the_loop, NULL);
+    add(source);
+}
+static void *give_up_the_source(void *unused) {
+    REQUIRE_OK(treadle_invalidate(source));
+    REQUIRE_OK(treadle_release(source));
+    return unused;
+}
+SCENE(a_source_ends_while_its_signal_is_recorded, "SRC0-4, RL-16, WAKE-1") {
+    begin_trace();
+    pthread_t owner = start_sleeping_owner(add_one_that_waits), other = start(give_up_the_source, NULL);
+    treadle_status status = treadle_source_signal_and_wake(source);
+    REQUIRE(status == TREADLE_OK || status == TREADLE_IGNORED || status == TREADLE_E_STALE);
+    join(other);
+    REQUIRE_OK(treadle_loop_request_stop(loop, 0));
+    join_owner(owner);
+    REQUIRE(counted(&freed) == 1);
+    REQUIRE_OK(treadle_trace_stop());
+}

@@ -79,8 +79,9 @@ extension Item {
     let wakes = wake || needsWakeup
     let sleep = wakes ? loop.markWoken() : Sleep.awake
     loop.state.gate.unlock()
-    if Watch.isOn { noteSignal(generation, time, wakes ? nil : loop) }
     if sleep != Sleep.awake { loop.endSleep(sleep) }
+    // Behind the wake-up: with the last reference, this calls the client's release, which may wait for the loop.
+    if Watch.isOn { noteSignal(generation, time, wakes ? nil : loop) }
     if !isQueued { throw unsignal() }
   }
 
