@@ -191,4 +191,5 @@
     NAME(183, trace_stop, STATUS) \
     NAME(184, trace_mark, STATUS) \
     NAME(185, get_pthread, STATUS) \
-    NAME(186, plugin_serve, STATUS)
+    NAME(186, plugin_serve, STATUS) \
+    NAME(187, loop_copy_thread, STATUS)

@@ -191,4 +191,5 @@
 #pragma redefine_extname treadle_trace_mark libtreadle_own_trace_mark
 #pragma redefine_extname treadle_get_pthread libtreadle_own_get_pthread
 #pragma redefine_extname treadle_plugin_serve libtreadle_own_plugin_serve
+#pragma redefine_extname treadle_loop_copy_thread libtreadle_own_loop_copy_thread
 #endif

@@ -384,6 +384,7 @@ static const uint8_t plain[][2] = {
     {170, 181}, /* thread_request_stop */
     {171, 184}, /* trace_mark */
     {172, 185}, /* get_pthread */
+    {173, 187}, /* loop_copy_thread */
 };
 
 static treadle_plugin_table table;

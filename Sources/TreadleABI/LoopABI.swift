@@ -125,6 +125,17 @@ public func treadle_loop_get_thread_id(
   }
 }
 
+@implementation @_cdecl("treadle_loop_copy_thread")
+public func treadle_loop_copy_thread(
+  _ loop: OpaquePointer?, _ out_thread: UnsafeMutablePointer<OpaquePointer?>?
+) -> treadle_status {
+  status("treadle_loop_copy_thread") { () throws(Failure) in
+    let out = try need(out_thread, nil, "out_thread")
+    out.pointee = pointer(try Loop.holding(bits(loop), "loop") { loop throws(Failure) in try loop.copyThread() })
+    return Status.ok
+  }
+}
+
 @implementation @_cdecl("treadle_loop_get_current_mode")
 public func treadle_loop_get_current_mode(
   _ loop: OpaquePointer?, _ buffer: UnsafeMutablePointer<CChar>?, _ capacity: Int,

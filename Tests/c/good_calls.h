@@ -20,6 +20,7 @@
     X(treadle_loop_is_waiting, U(LOOP), 'b', 0, treadle_loop_is_waiting(h->of[LOOP])) \
     X(treadle_loop_is_current, U(LOOP), 'b', 0, treadle_loop_is_current(h->of[LOOP])) \
     X(treadle_loop_get_thread_id, U(LOOP), 's', 4, treadle_loop_get_thread_id(h->of[LOOP], &h->out.i32)) \
+    X(treadle_loop_copy_thread, U(LOOP), 's', 8, give_back(h, treadle_loop_copy_thread(h->of[LOOP], (treadle_thread *)&h->out.pointer))) \
     X(treadle_loop_get_current_mode, U(LOOP), 's', 8, treadle_loop_get_current_mode(h->of[LOOP], TEXT)) \
     X(treadle_loop_get_modes, U(LOOP), 's', 8, treadle_loop_get_modes(h->of[LOOP], TEXT)) \
     X(treadle_loop_get_counters, U(LOOP), 's', 0, treadle_loop_get_counters(h->of[LOOP], &TREADLE_INIT(treadle_loop_counters))) \

@@ -166,6 +166,118 @@ TEST(a_loop_whose_thread_never_starts, "RL-9 RL-8") {
     CHECK_INT(treadle_source_release(source), TREADLE_OK);
 }
 
+/* --- Threads of loops ----------------------------------------------------------------------------- */
+
+static treadle_thread thread_of(treadle_loop loop) {
+    treadle_thread thread = NULL;
+    CHECK_INT(treadle_loop_copy_thread(loop, &thread), TREADLE_OK);
+    return thread;
+}
+static void must_have_no_thread(treadle_loop loop, treadle_status status, const char *words) {
+    treadle_thread thread = (void *)1;
+    CHECK_ERROR(treadle_loop_copy_thread(loop, &thread), status, words);
+    CHECK(!thread);
+}
+static void *wait_with_a_loop(void *info) {
+    CHECK(treadle_loop_current());
+    return held_main(info);
+}
+TEST(a_loop_tells_its_thread_from_before_the_start_to_the_end, "RL-9 THR-9") {
+    struct held held = {.result = &held};
+    char name[16];
+    size_t length = 0;
+    treadle_loop loop;
+    gate_make(&held.there), gate_make(&held.gate);
+    treadle_thread thread = thread_make(wait_with_a_loop, &held);
+    CHECK_INT(treadle_thread_set_name(thread, "of a loop"), TREADLE_OK);
+    CHECK_INT(treadle_thread_copy_loop(thread, &loop), TREADLE_OK);
+    CHECK(thread_of(loop) == thread);
+    CHECK_INT(treadle_thread_release(thread), TREADLE_OK); /* the one that was copied */
+    CHECK_INT(treadle_thread_start(thread), TREADLE_OK);
+    gate_pass(&held.there);
+    treadle_thread copy = thread_of(loop);
+    CHECK(copy == thread);
+    CHECK_INT(treadle_thread_get_name(copy, name, sizeof name, &length), TREADLE_OK);
+    CHECK_TEXT(name, "of a loop");
+    gate_open(&held.gate);
+    CHECK(thread_end(thread) == &held);
+    check_state(copy, TREADLE_THREAD_FINISHED); /* one's own reference outlives the owner's */
+    must_have_no_thread(loop, TREADLE_E_NOT_FOUND, "finished");
+    CHECK_INT(treadle_thread_release(copy), TREADLE_OK);
+    CHECK_INT(treadle_thread_retain(copy), TREADLE_E_STALE);
+    /* Its slot serves the next thread, which is not the loop's. */
+    treadle_thread next = held_begin(&held, NULL);
+    must_have_no_thread(loop, TREADLE_E_NOT_FOUND, "finished");
+    gate_open(&held.gate);
+    thread_end(next);
+    CHECK_INT(treadle_loop_release(loop), TREADLE_OK);
+}
+
+static void *ask_for_main(void *unused) {
+    treadle_thread main = thread_of(treadle_loop_main()); /* neither has asked for an object */
+    CHECK(main == treadle_thread_main() && treadle_thread_is_main(main));
+    CHECK_INT(treadle_thread_release(main), TREADLE_OK);
+    return unused;
+}
+TEST(the_main_loop_s_thread_is_the_main_thread, "THR-10 RL-3") {
+    on_thread(ask_for_main, NULL);
+    treadle_thread main = thread_of(treadle_loop_current());
+    CHECK(main == treadle_thread_current());
+    CHECK_INT(treadle_thread_release(main), TREADLE_OK);
+}
+
+/* A thread of somebody else's with a loop: first it has no object, then it asks for its loop's thread itself. */
+struct other { struct held first, second; treadle_loop loop; treadle_thread at_end; uint32_t state; };
+static void ask_at_the_end(treadle_source source, treadle_loop loop, const char *mode, void *info) {
+    struct other *other = info;
+    (void)source, (void)mode;
+    other->at_end = thread_of(loop);
+    CHECK(other->at_end == treadle_thread_current());
+    other->state = thread_state(other->at_end);
+}
+static void *other_main(void *info) {
+    struct other *other = info;
+    treadle_source_context context = {.struct_size = sizeof context, .info = info, .cancel = ask_at_the_end};
+    treadle_source source;
+    other->loop = treadle_loop_current();
+    CHECK_INT(treadle_loop_retain(other->loop), TREADLE_OK);
+    CHECK_INT(treadle_source_create(&context, &source), TREADLE_OK);
+    CHECK_INT(treadle_loop_add_source(other->loop, source, TREADLE_DEFAULT_MODE), TREADLE_OK);
+    CHECK_INT(treadle_source_release(source), TREADLE_OK);
+    held_main(&other->first);
+    treadle_thread self = thread_of(other->loop);
+    CHECK(self == treadle_thread_current());
+    CHECK_INT(treadle_thread_release(self), TREADLE_OK);
+    return held_main(&other->second);
+}
+TEST(a_thread_of_others_is_told_once_it_has_asked, "THR-9 THR-14 RL-9") {
+    struct other other = {0};
+    pthread_t native;
+    gate_make(&other.first.there), gate_make(&other.first.gate), gate_make(&other.second.there), gate_make(&other.second.gate);
+    CHECK_INT(pthread_create(&native, NULL, other_main, &other), 0);
+    gate_pass(&other.first.there);
+    must_have_no_thread(other.loop, TREADLE_E_NOT_FOUND, "not started by Treadle");
+    gate_open(&other.first.gate);
+    gate_pass(&other.second.there);
+    treadle_thread thread = thread_of(other.loop);
+    check_state(thread, TREADLE_THREAD_EXECUTING);
+    gate_open(&other.second.gate);
+    CHECK_INT(pthread_join(native, NULL), 0);
+    CHECK(other.at_end == thread);
+    CHECK_INT(other.state, TREADLE_THREAD_FINISHED); /* the thread's own teardown */
+    must_have_no_thread(other.loop, TREADLE_E_NOT_FOUND, "finished");
+    CHECK_INT(treadle_thread_release(thread), TREADLE_OK);
+    CHECK_INT(treadle_thread_release(thread), TREADLE_OK);
+    CHECK_INT(treadle_loop_release(other.loop), TREADLE_OK);
+}
+
+TEST(a_loop_s_thread_may_have_all_its_references, "OBJ-2 RL-9") {
+    treadle_thread self = treadle_thread_current();
+    int taken = take_all_references(self);
+    must_have_no_thread(treadle_loop_current(), TREADLE_E_RANGE, "as many references");
+    return_references(self, taken);
+}
+
 /* --- Sleeping ------------------------------------------------------------------------------------- */
 
 static atomic_int signals, slept;

@@ -144,6 +144,14 @@ TREADLE_API bool treadle_loop_is_current(treadle_loop loop);
  *  [any, quick] Since 1.0. */
 TREADLE_API treadle_status treadle_loop_get_thread_id(treadle_loop loop, int32_t *out_thread_id);
 
+/** Stores a reference to the object of the loop's thread, also before its start: the thread for which treadle_thread_copy_loop
+ *  gives this loop (RL-9). Release it. By it a log, a watchdog or an observer that is given a loop has the thread's name,
+ *  priority and end. The initial thread's object is created if there is none yet (THR-10), and so is the calling thread's for
+ *  its own loop (THR-9). Another thread that Treadle did not start has one once it has asked for it (treadle_thread_current).
+ *  [any] Errors: TREADLE_E_NOT_FOUND when that one has no object yet, and when the thread has finished, but for the thread itself
+ *  during its teardown; TREADLE_E_RANGE if the object has 32,767 references; TREADLE_E_NOMEM. Since 1.0. */
+TREADLE_API treadle_status treadle_loop_copy_thread(treadle_loop loop, treadle_thread *out_thread);
+
 /** The mode of the innermost run. Copies at most capacity bytes, NUL included, into buffer (NULL
  *  with capacity 0 asks for the length) and stores the full length, without NUL (RL-6).
  *  [any, quick] Errors: TREADLE_E_NOT_FOUND when the loop is not being run. Since 1.0. */

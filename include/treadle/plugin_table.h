@@ -184,6 +184,7 @@ struct treadle_plugin_table {
     treadle_status (*thread_request_stop)(treadle_thread thread, uint32_t flags);
     treadle_status (*trace_mark)(const char *label, int64_t value);
     treadle_status (*get_pthread)(treadle_object object, uintptr_t *out_pthread);
+    treadle_status (*loop_copy_thread)(treadle_loop loop, treadle_thread *out_thread);
 };
 
 #ifdef TREADLE_PLUGIN
@@ -364,6 +365,7 @@ TREADLE_FORWARD treadle_status treadle_port_call(treadle_message_port port, cons
 TREADLE_FORWARD treadle_status treadle_thread_request_stop(treadle_thread thread, uint32_t flags) { if (!TREADLE_HAS(thread_request_stop)) return treadle_plugin_lacks(); return treadle_plugin_self->table->thread_request_stop(thread, flags); }
 TREADLE_FORWARD treadle_status treadle_trace_mark(const char *label, int64_t value) { if (!TREADLE_HAS(trace_mark)) return treadle_plugin_lacks(); return treadle_plugin_self->table->trace_mark(label, value); }
 TREADLE_FORWARD treadle_status treadle_get_pthread(treadle_object object, uintptr_t *out_pthread) { if (!TREADLE_HAS(get_pthread)) return treadle_plugin_lacks(); return treadle_plugin_self->table->get_pthread(object, out_pthread); }
+TREADLE_FORWARD treadle_status treadle_loop_copy_thread(treadle_loop loop, treadle_thread *out_thread) { if (!TREADLE_HAS(loop_copy_thread)) return treadle_plugin_lacks(); return treadle_plugin_self->table->loop_copy_thread(loop, out_thread); }
 #undef TREADLE_HAS
 #undef TREADLE_FORWARD
 #endif

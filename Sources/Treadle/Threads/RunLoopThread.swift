@@ -21,6 +21,9 @@ public final class RunLoopThread: Sendable {
     self.init(try Reference(retaining: handle))
   }
 
+  /// Takes over a reference that the caller was given.
+  convenience init(owning handle: OpaquePointer) { self.init(Reference(owning: handle)) }
+
   private typealias Main = @Sendable () throws -> Void
 
   /// Creates a thread, which `start` starts (THR-1). Any thread.
@@ -148,6 +151,15 @@ public final class RunLoopThread: Sendable {
 
   /// Sleeps until a date; a past one returns at once (THR-15). Any thread. Since 1.0.
   public static func sleep(until date: RunLoopInstant) { _ = treadle_thread_sleep_until(date.nanoseconds) }
+}
+
+extension RunLoop {
+  /// The loop's thread, also before its start: the one whose `loop` it is (RL-9). Any thread.
+  /// - Throws: `TreadleError` when the thread has finished, for another thread that Treadle did not start and that has
+  ///   not asked for `RunLoopThread.current` yet, or when out of memory. Since 1.0.
+  public var thread: RunLoopThread {
+    get throws(TreadleError) { RunLoopThread(owning: try made { treadle_loop_copy_thread(handle, $0) }) }
+  }
 }
 
 extension RunLoopThread: Hashable {

@@ -258,6 +258,7 @@ treadle_status treadle_loop_wake(treadle_loop loop);
 bool treadle_loop_is_waiting(treadle_loop loop);
 bool treadle_loop_is_current(treadle_loop loop);
 treadle_status treadle_loop_get_thread_id(treadle_loop loop, int32_t *out_thread_id);
+treadle_status treadle_loop_copy_thread(treadle_loop loop, treadle_thread *out_thread);
 treadle_status treadle_loop_get_current_mode(treadle_loop loop, char *buffer, size_t capacity, size_t *out_length);
 treadle_status treadle_loop_get_modes(treadle_loop loop, char *buffer, size_t capacity, size_t *out_length);
 treadle_status treadle_loop_copy_items(treadle_loop loop, const char *mode, treadle_object *items, size_t capacity, size_t *out_count);

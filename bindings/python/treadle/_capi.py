@@ -920,6 +920,7 @@ PROTOTYPES = {
     "treadle_loop_is_waiting": Prototype(c_bool, [c_void_p], True),
     "treadle_loop_is_current": Prototype(c_bool, [c_void_p], True),
     "treadle_loop_get_thread_id": Prototype(c_int32, [c_void_p, POINTER(c_int32)], True),
+    "treadle_loop_copy_thread": Prototype(c_int32, [c_void_p, POINTER(c_void_p)], False),
     "treadle_loop_get_current_mode": Prototype(c_int32, [c_void_p, c_char_p, c_size_t, POINTER(c_size_t)], True),
     "treadle_loop_get_modes": Prototype(c_int32, [c_void_p, c_char_p, c_size_t, POINTER(c_size_t)], True),
     "treadle_loop_copy_items": Prototype(c_int32, [c_void_p, c_char_p, POINTER(c_void_p), c_size_t, POINTER(c_size_t)], False),
@@ -1113,6 +1114,7 @@ class Functions:
     treadle_loop_is_waiting: Callable[..., Any]
     treadle_loop_is_current: Callable[..., Any]
     treadle_loop_get_thread_id: Callable[..., Any]
+    treadle_loop_copy_thread: Callable[..., Any]
     treadle_loop_get_current_mode: Callable[..., Any]
     treadle_loop_get_modes: Callable[..., Any]
     treadle_loop_copy_items: Callable[..., Any]

@@ -144,6 +144,23 @@ class Thread(ThreadAttributes, Invoking):
             thread._tells_its_end = True  # it ends with the process
         return thread
 
+    @classmethod
+    def of_loop(cls, loop: RunLoop) -> Thread:
+        """The thread of a loop, also before its start: the one whose loop it is.
+
+        Raises Error when the thread has finished, and for another thread that Treadle did not start and that has not asked for
+        current() yet. Any thread. Since 1.0.
+        """
+        if object_of(loop, RunLoop, "loop").is_current:
+            return cls.current()
+        out = ctypes.c_void_p()
+        check(native.treadle_loop_copy_thread(loop._handle, out), loop._handle)
+        handle = out.value or 0
+        try:
+            return cls._of(handle)
+        finally:
+            native.treadle_release(handle)
+
     @staticmethod
     def is_main_thread() -> bool:
         """Whether the calling thread is the process's initial one. Any thread. Since 1.0."""

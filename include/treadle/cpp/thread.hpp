@@ -131,6 +131,14 @@ class Thread : public Handle<Thread, detail::ThreadApi> {
     /// The process's initial thread, from every thread (THR-10).
     /// [any] Errors: as current(). Since 1.0.
     [[nodiscard]] static Thread main() { return known(treadle_thread_main()); }
+    /// The thread of a loop, also before its start: the one whose loop() it is (RL-9).
+    /// [any] Errors: Error of Status::not_found when the thread has finished, and for another thread that Treadle did not start
+    /// and that has not asked for current() yet; Status::no_memory. Since 1.0.
+    [[nodiscard]] static Thread of_loop(const Loop &loop) {
+        treadle_thread thread = nullptr;
+        detail::check(treadle_loop_copy_thread(loop.native(), &thread));
+        return adopt(thread);
+    }
     /// Whether the calling thread is the process's initial one (THR-10).
     /// [any] Errors: none. Since 1.0.
     static bool current_is_main() noexcept { return treadle_thread_is_main(nullptr); }

@@ -56,15 +56,10 @@ extension Loop {
   /// Calls `body` with the name that the client has given to the loop's thread. False if there is none. No lock of the
   /// thread's is held by the caller.
   package func withThreadName(_ body: (UnsafePointer<CChar>) -> Void) -> Bool {
-    // Both relaxed: the hold acquires what the thread is, and its loop is only compared.
-    let slot = state.thread.load(ordering: .relaxed)
-    guard let thread = Thread(slot: slot), thread.state.reference.hold(thread.state.reference.generation) else {
-      return false
-    }
+    guard let thread = holdThread() else { return false }
     defer { thread.dropLook() }
     var isNamed = false
-    // The slot may serve another thread since.
-    if thread.state.loop.load(ordering: .relaxed) == address || thread.isMain {
+    if isServed(by: thread) {
       thread.withName { name in
         guard let name else { return }
         isNamed = true
@@ -72,6 +67,47 @@ extension Loop {
       }
     }
     return isNamed
+  }
+
+  /// A client's reference to the object of the loop's thread. The calling thread and the initial one get theirs now, as
+  /// they do when they are asked for.
+  @_optimize(size)
+  package func copyThread() throws(Failure) -> Handle {
+    let known = holdThread()
+    defer { known?.drop() }
+    let id = threadID
+    var thread = known
+    if isCurrent {
+      thread = try Thread.current()
+    } else if id == treadle_system_process_id() {
+      thread = try Thread.main()
+    } else if let known, !isServed(by: known) {
+      thread = nil
+    }
+    guard let thread, isCurrent || !thread.isFinished else {
+      // One that has the loop no longer is about to end.
+      let isOver = known != nil || id == 0
+      throw Failure(
+        Status.notFound, "loop's thread",
+        isOver ? "has finished" : "was not started by Treadle, and has not asked for its object")
+    }
+    try Slab(.thread).retainForClient(thread.handle.bits, "loop's thread")
+    return thread.handle
+  }
+
+  /// The thread that was the loop's last, held; nil while it has no object, and after its end.
+  private func holdThread() -> Thread? {
+    // Both relaxed: the hold acquires what the thread is, and its loop is only compared.
+    let slot = state.thread.load(ordering: .relaxed)
+    guard let thread = Thread(slot: slot), thread.state.reference.hold(thread.state.reference.generation) else {
+      return nil
+    }
+    return thread
+  }
+
+  /// Whether a held thread still has the loop: its slot may serve another thread since.
+  private func isServed(by thread: Thread) -> Bool {
+    thread.state.loop.load(ordering: .relaxed) == address || thread.isMain
   }
 
   /// Runs `body` with it while it is certain to live.
