@@ -21,6 +21,7 @@ static bool is_item(const struct state *state) {
     return state->kind->how == BY_LOOP && state->life.object && state->kind->make != make_an_invocation && state->kind->make != make_a_closure;
 }
 static void begin(struct state *state, const struct scope_kind *kind) {
+    watch_reports(); /* of late calls of closures */
     *state = (struct state){.kind = kind};
     state->scope = make_scope(&state->destroyed);
     life_begin(&state->life, here(), M);
@@ -287,15 +288,31 @@ static void *make_and_end(void *info) {
     if (its_end == no_close) treadle_scope_close(state->scope, TREADLE_FOREVER);
     return NULL;
 }
+/* A thread's comes at its own end, but for one that never starts. */
+static void *make_and_release_a_thread(void *info) {
+    struct state *state = info;
+    treadle_thread_config config = {.struct_size = sizeof config, .scope = state->scope, .fn = do_nothing, .info = &state->life, .destroy = life_released};
+    CHECK_INT(treadle_thread_create(&config, (treadle_thread *)&state->life.object), TREADLE_OK);
+    return its_end(state->life.object), NULL;
+}
+/* What has no handle ends with its scope, or with its loop, where no thread may exit. */
+static bool may_end_a_thread(const struct scope_kind *kind, treadle_status (*end)(treadle_object)) {
+    if (kind->how == BY_ITSELF) return end == treadle_release;
+    bool is_made_so = kind->how == BY_LOOP || kind->how == BY_OWN_LOOP || kind->make == make_a_scope || kind->make == make_a_pooled;
+    return is_made_so && (kind->kind < TREADLE_HOLDER_POST || end == no_close);
+}
 TEST(a_release_that_ends_its_thread_keeps_no_scope, "SCOPE-2 SCOPE-3") {
     for (int i = 0; i < KINDS; i++)
         for (int k = 0; k < COUNT_OF(ends); k++) {
             struct state state;
+            if (!may_end_a_thread(&scope_kinds[i], ends[k])) continue;
             begin(&state, &scope_kinds[i]);
             state.life.in_release = exit_here;
             state.life.mode = NEVER_RUN;
             its_end = ends[k];
-            on_thread(make_and_end, &state);
+            on_thread(scope_kinds[i].how == BY_ITSELF ? make_and_release_a_thread : make_and_end, &state);
+            on_thread(close_elsewhere, &state); /* which the release ends, if it has not been called before */
+            CHECK_INT(state.life.released, 1);
             close_scope(&state);
             check_end(&state, "ends its thread in its release");
         }

@@ -91,10 +91,26 @@ extension Item {
     // callback that goes on (TMR-7, OBS-8). Only what has a context has anything to give up.
     if context != nil, isOf(.timer) || isOf(.observer) {
       if let left = cell.reference.dropUnlessLast(count, without: Reference.Mark.valid) { return follow(left) }
-      releaseInfo()
+      releaseInfo(beforeDropping: count)
     }
     if count == 1 && isPlain && cell.reference.endIfOnly() { return giveBackPlain() }
     follow(cell.reference.drop(count))
+  }
+
+  /// The client may end the thread in it: the references are dropped all the same.
+  @inline(never)
+  private func releaseInfo(beforeDropping count: UInt64) {
+    ObjectCall.recorded(
+      0, holding: Dropping(item: self, count: count), { $0.assumingMemoryBound(to: Dropping.self).pointee.drop() }
+    ) { releaseInfo() }
+  }
+
+  /// References of ours that are dropped behind a release.
+  private struct Dropping {
+    let item: Item
+    let count: UInt64
+
+    func drop() { item.drop(count) }
   }
 
   /// The client's reference of the item that its handle means, if there is no other: with it the life ends, in one
