@@ -61,7 +61,7 @@ static void *use_store(void *info) {
     char bytes[8] = {0};
     size_t size = 0;
     double weight = 0;
-    struct thing *thing = NULL;
+    struct thing *thing = NULL, *stray = NULL;
     CHECK_INT(store->add(2, 3), 5);
     point = store->move(point, 0.5);
     CHECK(point.name == 'p' && point.x == 1.5 && point.y[0] == 2 && point.y[1] == -3);
@@ -81,6 +81,9 @@ static void *use_store(void *info) {
     CHECK_INT(store->each(NULL, NULL), -1);
     CHECK_INT(store->open("key", &thing), TREADLE_OK);
     CHECK(thing != NULL && thing == store->first());
+    /* A callee's token that cannot be passed on is refused by its process, whose link goes on. */
+    CHECK_INT(store->open(STORE_STRAY, &stray), TREADLE_E_ARG);
+    CHECK(stray == NULL);
     CHECK_INT(store->weigh(thing, &weight), TREADLE_OK);
     CHECK(weight == 2.5);
     CHECK_INT(store->weigh(NULL, &weight), TREADLE_E_ARG);
