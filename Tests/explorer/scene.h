@@ -56,6 +56,9 @@ void give_each_thread_a_processor(bool have);
 /* From here on time passes while all threads wait, and not when the clock is read: what is due is due at exactly its date. */
 void stop_the_clock(void);
 
+/* One of so many ways to go on, from 0, at most 8: another in each schedule, by turns or by chance. Where schedules differ alone. */
+int choose_one_of(int count);
+
 /* The system has no room for the next so many threads. */
 void refuse_threads(int number);
 

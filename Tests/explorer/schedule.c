@@ -5,6 +5,7 @@
  * exhaustive search takes the first option and notes how many there were; PCT goes by random priorities, which change at a
  * few random points (Burckhardt and others, 2010). Both note where they depart from the default, which is enough to play
  * the run again. */
+#include "scene.h"
 #include "world.h"
 
 #include <errno.h>
@@ -232,6 +233,22 @@ int choose_failure(uint32_t kind, int count) {
     if (way > 0 && shared->strategy == RANDOM) world.failures++;
     if (way > 0) note("  fails");
     return way;
+}
+
+int choose_one_of(int count) {
+    if (!world.is_exploring || world.held) return 0;
+    world.steps++; /* a plan knows a decision by its step */
+    uint8_t options[THREADS];
+    for (int i = 0; i < count && i < THREADS; i++) options[i] = (uint8_t)i;
+    int value = planned('c');
+    if (count > THREADS || value >= count) fail("the plan does not fit: there is no such way");
+    if (shared->strategy == EXHAUSTIVE) {
+        record('c', options, count, value < 0 ? 0 : value);
+        return value < 0 ? 0 : value;
+    }
+    if (value < 0) value = (int)(any_number() % (uint64_t)count);
+    if (value > 0) record('c', (uint8_t[]){(uint8_t)value}, 1, 0);
+    return value;
 }
 
 /* --- Waiting ---------------------------------------------------------------------------------------- */
