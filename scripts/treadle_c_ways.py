@@ -52,9 +52,9 @@ CANNOT = (
 
 #: Tests that take seconds each, mostly of races and of many rounds.
 SLOW = (
-    "closure_retire descriptor_model fault fork_random host_random libraries_* mixed_race notification perform_busy "
+    "descriptor_model fault fork_random host_random libraries_* mixed_race notification perform_busy "
     "perform_end plugin_race plugin_storm priority random removal_race scale scope shutdown signal_safe "
-    "signal_threads spin stale_close storm thread_fork thread_join thread_stop unwind"
+    "signal_threads spin stale_close storm thread_fork thread_join unwind"
 )
 
 #: Tests that mean something only in full, by their way: they count to a limit, or read what a fuzzer writes.
@@ -67,11 +67,6 @@ OPTIMISED = ("callee",)
 #: hope for. `make test` has a fifth of the rounds of the shipped library's way, and no other way: what the sanitizers look for the
 #: explorer sees as well, of all its schedules. scripts/rules --check knows whether there are such scenes.
 RACES = {
-    "closure_retire": "a_closure_is_closed_while_it_is_called a_closure_is_closed_as_its_last_call_ends "
-    "a_closure_is_closed_while_its_loop_handles_a_call two_closures_of_one_signature_are_released "
-    "a_pointer_that_is_kept_is_called_while_its_closure_is_released",
-    "invocation_race": "a_call_is_cancelled_by_two a_wait_for_a_call_is_cancelled a_wait_for_a_call_against_its_time_limit "
-    "two_wait_for_performs_of_a_thread_that_ends two_threads_create_a_call_mode",
     "spin": "a_post_ends_the_sleep_on_a_futex a_wait_for_a_perform a_wait_for_a_call_against_its_time_limit a_stop_against_a_post",
     "stale_close": "a_handle_is_passed_to_be_closed a_signal_against_the_next_life_of_its_slot "
     "a_retain_against_the_next_life_of_its_slot",
@@ -114,11 +109,11 @@ ONLY = {
     # Under qemu: tests of each kind of object. CANNOT names those that fail there by the emulator.
     "aarch64": (
         "abi bad_input bad_struct block busy_pass callback_exit callee calls_random calls_table cancel_race carried_calls close close_between "
-        "closure closure_fault closure_fork closure_full closure_hop closure_input closure_pool closure_retire closure_reuse "
+        "closure closure_fault closure_fork closure_full closure_hop closure_input closure_pool closure_reuse "
         "common_modes concurrency condition copies counters deadlock delays describe descriptor descriptor_batch "
         "descriptor_closed descriptor_discard descriptor_model descriptor_past direct_exit discard errno fork "
         "guest handle_life host host_end host_exit host_gate host_next host_random host_run host_wait invocation invocation_end "
-        "invocation_fault invocation_fork invocation_race invocation_run invocation_state invocation_variadic invocation_wait "
+        "invocation_fault invocation_fork invocation_run invocation_state invocation_variadic invocation_wait "
         "items label last_resort lock lock_wall_clock loop loop_teardown membership_exit message_port "
         "message_port_end message_port_flood message_port_fuzz message_port_host message_port_inside message_port_lie "
         "message_port_look message_port_name message_port_stranger message_port_user mixed_race mode "

@@ -108,33 +108,6 @@ TEST(a_stop_ends_a_run_of_requests, "STOP-2 STOP-9 PERF-9") {
     }
 }
 
-/* Each thread numbers its requests; of two that follow one another the first need not be waited for. */
-static struct caller {
-    _Alignas(128) long given, taken;
-} callers[CALLERS];
-static void take(void *target, void *argument) {
-    struct caller *caller = target;
-    CHECK_INT((long)(intptr_t)argument, ++caller->taken);
-}
-static void *call_in_order(void *info) {
-    struct caller *caller = info;
-    for (int i = 0, count = scaled(20000); i < count; i++) {
-        treadle_request request = {.struct_size = sizeof request, .fn = take, .target = caller};
-        request.argument = (void *)(intptr_t)++caller->given;
-        CHECK_INT(perform_on(loop_thread, &request, NULL, 0, i % 3 ? TREADLE_PERFORM_WAIT : 0), TREADLE_OK);
-        if (i % 3) CHECK_INT(caller->taken, caller->given);
-    }
-    return NULL;
-}
-TEST(requests_keep_their_order, "PERF-3 PERF-4 PERF-7") {
-    pthread_t thread = start_loop(), threads[CALLERS];
-    for (int i = 0; i < CALLERS; i++) CHECK_INT(pthread_create(&threads[i], NULL, call_in_order, &callers[i]), 0);
-    for (int i = 0; i < CALLERS; i++) CHECK_INT(pthread_join(threads[i], NULL), 0);
-    CHECK_INT(have_performed(work, NULL), TREADLE_OK);
-    for (int i = 0; i < CALLERS; i++) CHECK_INT(callers[i].taken, callers[i].given);
-    end_loop(thread);
-}
-
 TEST(a_plain_request_is_checked, "PERF-7 PERF-9") {
     treadle_request request = {.struct_size = sizeof request, .fn = work};
     pthread_t thread = start_loop();
@@ -150,4 +123,5 @@ TEST(a_plain_request_is_checked, "PERF-7 PERF-9") {
     end_loop(thread);
     CHECK_ERROR(perform_on(gone, &request, NULL, 0, TREADLE_PERFORM_WAIT), TREADLE_E_STALE, "on");
 }
+
 TEST_MAIN()

@@ -200,4 +200,68 @@ TEST(a_hundred_thousand_timers, "TMR-23 TMR-11") {
     free(timers);
 }
 
+/* Many timers of one date and of few dates: all due at once, in the order of their dates, then of their coming. */
+enum { MANY = 5000 };
+static int64_t dates[MANY];
+static int turns[MANY], next_turn;
+static void take_turn(treadle_timer timer, void *info) {
+    (void)timer;
+    turns[next_turn++] = (int)(intptr_t)info;
+}
+TEST(thousands_that_are_due_at_once_keep_their_order, "TMR-11 TMR-12 TMR-15 TMR-22") {
+    treadle_loop loop = treadle_loop_current();
+    static treadle_timer timers[MANY];
+    unsigned seed = 5;
+    int64_t base = treadle_time_now() + MILLISECONDS(1);
+    for (int i = 0; i < MANY; i++) {
+        /* Some slots of the wheel full, others with one; every third moved afterwards, half of these to an earlier date. */
+        dates[i] = base + (i % 2 ? rand_r(&seed) % 8 : rand_r(&seed) % 3000000);
+        timers[i] = make_timer(take_turn, (void *)(intptr_t)i, i % 3 ? dates[i] : dates[i] + (i % 2 ? 900000 : -900000), 0);
+        CHECK_INT(treadle_loop_add_timer(loop, timers[i], M), TREADLE_OK);
+    }
+    for (int i = 0; i < MANY; i += 3) CHECK_INT(treadle_timer_set_next_fire(timers[i], dates[i]), TREADLE_OK);
+    while (treadle_time_now() < base + 3000000) sched_yield();
+    CHECK_INT(treadle_loop_run(loop, M, TREADLE_FOREVER, 0), TREADLE_RUN_FINISHED);
+    CHECK_INT(next_turn, MANY);
+    for (int i = 1; i < MANY; i++) {
+        int one = turns[i - 1], other = turns[i];
+        CHECK(dates[one] <= dates[other]);
+        /* What was moved came later than all that were not. */
+        if (dates[one] == dates[other]) CHECK((one % 3 == 0) == (other % 3 == 0) ? one < other : other % 3 == 0);
+    }
+    for (int i = 0; i < MANY; i++) {
+        CHECK_INT(next_fire(timers[i]), 0);
+        CHECK_INT(treadle_timer_release(timers[i]), TREADLE_OK);
+    }
+}
+
+/* A timer that its callback moves to another loop is queued there when the callback is over, and the loop sleeps. */
+static struct worker new_home;
+static sem_t moved_fires;
+static void move_once(treadle_timer timer, void *info) {
+    if (thread_id() == new_home.thread_id) {
+        CHECK_INT(treadle_timer_invalidate(timer), TREADLE_OK);
+        sem_post(&moved_fires);
+        return;
+    }
+    CHECK_INT(treadle_loop_remove_timer(info, timer, M), TREADLE_OK);
+    CHECK_INT(treadle_loop_add_timer(new_home.loop, timer, M), TREADLE_OK);
+    worker_await_sleep(&new_home);
+}
+TEST(a_timer_that_its_callback_moves_fires_in_the_other_loop, "MODE-5 MODE-10 TMR-16") {
+    treadle_loop loop = treadle_loop_current();
+    CHECK_INT(sem_init(&moved_fires, 0, 0), 0);
+    worker_start(&new_home);
+    for (int round = scaled(100); round > 0; round--) {
+        treadle_timer timer = make_timer(move_once, loop, 1, MILLISECONDS(1));
+        CHECK_INT(treadle_loop_add_timer(loop, timer, M), TREADLE_OK);
+        worker_await_sleep(&new_home);
+        CHECK_INT(poll_mode(M), TREADLE_RUN_TIMED_OUT);
+        await(&moved_fires);
+        CHECK_INT(treadle_timer_close(timer, TREADLE_FOREVER), TREADLE_OK);
+        CHECK_INT(treadle_timer_release(timer), TREADLE_OK);
+    }
+    worker_stop(&new_home);
+}
+
 TEST_MAIN()

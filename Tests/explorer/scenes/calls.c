@@ -55,18 +55,47 @@ SCENE(a_wait_for_a_call_is_cancelled, "PERF-7, PERF-8") {
     REQUIRE(counted(&called) == (status == TREADLE_OK));
     stop_and_join(owner);
 }
-/* Virtual time passes when the clock is read: the time is up before, while, or after the function is called. */
+/* Virtual time passes when the clock is read: the time is up before, while, or after the function is called. Who has gone on without it has
+ * his buffer as it was. */
+static int32_t buffer;
+static void fill(int32_t *out) {
+    *out = 42;
+    note_call();
+}
+static void make_one_that_fills(void) {
+    treadle_invocation_config config = {
+        .struct_size = sizeof config, .code = (void (*)(void))fill, .signature = "vo^i", .info = &invocation, .destroy = count_release};
+    REQUIRE_OK(treadle_invocation_create(&config, &invocation));
+    REQUIRE_OK(treadle_invocation_set_buffer(invocation, 0, &buffer, sizeof buffer));
+}
 SCENE(a_wait_for_a_call_against_its_time_limit, "PERF-7, PERF-8") {
-    pthread_t owner = start_owner(make_invocation);
+    pthread_t owner = start_owner(make_one_that_fills);
     treadle_invocation_options options = {.struct_size = sizeof options, .loop = loop, .wait = TREADLE_WAIT_BLOCK, .timeout_ns = 2500};
+    buffer = 0;
     treadle_status status = treadle_invocation_perform(invocation, &options);
+    REQUIRE(buffer == (status == TREADLE_OK ? 42 : 0));
     uint32_t state;
     REQUIRE_OK(treadle_invocation_get_state(invocation, &state));
     REQUIRE(status == TREADLE_OK || status == TREADLE_E_TIMEOUT);
     REQUIRE(status != TREADLE_OK || (state == TREADLE_INVOCATION_DONE && counted(&called) == 1));
     if (state == TREADLE_INVOCATION_CANCELLED) REQUIRE(counted(&called) == 0);
     stop_and_join(owner);
-    REQUIRE(counted(&called) == (state != TREADLE_INVOCATION_CANCELLED));
+    REQUIRE(counted(&called) == (state != TREADLE_INVOCATION_CANCELLED) && buffer == (status == TREADLE_OK ? 42 : 0));
+}
+/* Of two who perform one at the same time each has it called, or is refused while the other has. */
+static void *perform_it(void *info) {
+    treadle_invocation_options options = {.struct_size = sizeof options, .loop = loop, .wait = TREADLE_WAIT_BLOCK};
+    treadle_status status = treadle_invocation_perform(invocation, &options);
+    REQUIRE(status == TREADLE_OK || status == TREADLE_E_STATE);
+    if (status == TREADLE_OK) count(&completed);
+    return info;
+}
+SCENE(an_invocation_is_performed_by_two, "PERF-7, OBJ-6") {
+    pthread_t owner = start_owner(make_invocation), other = start(perform_it, NULL);
+    perform_it(NULL);
+    join(other);
+    REQUIRE(counted(&called) >= 1 && counted(&called) == counted(&completed));
+    stop_and_join(owner);
 }
 
 /* The mode of a thread that waits for a call may be made by whoever adds something to it. */
@@ -113,27 +142,28 @@ static void *call_it(void *info) {
     REQUIRE(result == 8 || result == 0);
     return info;
 }
-/* Behind a close no handler runs, and destroy has been called once; calls return the default result. */
-static void close_closure(void) {
+/* Behind a close no handler runs, and destroy has been called once; calls return the default result, and each is counted. */
+static void close_closure_against(pthread_t caller) {
+    treadle_closure_info info = {.struct_size = sizeof info};
     REQUIRE_OK(treadle_close(closure, TREADLE_FOREVER));
     REQUIRE(counted(&handling) == 0 && counted(&freed) == 1);
     int calls = counted(&called);
     REQUIRE(function(7) == 0);
+    join(caller);
     REQUIRE(counted(&called) == calls);
+    REQUIRE_OK(treadle_closure_get_info(closure, &info));
+    REQUIRE(info.handled == (uint64_t)calls && info.handled + info.after_invalidated == 2);
     REQUIRE_OK(treadle_release(closure));
 }
 SCENE(a_closure_is_closed_while_it_is_called, "OBJ-9") {
     make_closure(TREADLE_DELIVERY_INLINE);
     explore_from_here();
-    pthread_t other = start(call_it, NULL);
-    close_closure();
-    join(other);
+    close_closure_against(start(call_it, NULL));
 }
 static void make_closure_of_the_loop(void) { make_closure(TREADLE_DELIVERY_SYNC); }
 SCENE(a_closure_is_closed_while_its_loop_handles_a_call, "OBJ-9, PERF-7") {
-    pthread_t owner = start_owner(make_closure_of_the_loop), other = start(call_it, NULL);
-    close_closure();
-    join(other);
+    pthread_t owner = start_owner(make_closure_of_the_loop);
+    close_closure_against(start(call_it, NULL));
     REQUIRE_OK(treadle_loop_request_stop(loop, 0));
     join_owner(owner);
 }

@@ -109,6 +109,32 @@ SCENE(a_stop_against_a_workers_start, "THR-18, STOP-9") {
     stop_worker(NULL);
     join_worker();
 }
+/* One with a function of its own, which another thread stops: before its start, before it has a loop, or while it runs that. */
+static void *run_until_stopped(void *info) {
+    treadle_source keeper = make_source(NULL, NULL, NULL);
+    count(&called);
+    REQUIRE_OK(treadle_loop_add(treadle_loop_current(), keeper, TREADLE_DEFAULT_MODE));
+    REQUIRE(treadle_loop_run(treadle_loop_current(), TREADLE_DEFAULT_MODE, TREADLE_FOREVER, 0) == TREADLE_RUN_STOPPED);
+    REQUIRE_OK(treadle_invalidate(keeper));
+    REQUIRE_OK(treadle_release(keeper));
+    return info;
+}
+static void start_against_a_stop(bool waits) {
+    treadle_thread_config config = {.struct_size = sizeof config, .fn = run_until_stopped, .info = &worker};
+    void *result = &result;
+    REQUIRE_OK(treadle_thread_create(&config, &worker));
+    explore_from_here();
+    pthread_t other = start(stop_worker, NULL);
+    treadle_status status = waits ? treadle_thread_start_and_wait(worker, TREADLE_FOREVER) : treadle_thread_start(worker);
+    REQUIRE(status == TREADLE_OK || (waits && status == TREADLE_E_STATE));
+    REQUIRE_OK(treadle_thread_join(worker, TREADLE_FOREVER, &result));
+    REQUIRE(counted(&called) <= 1 && result == (counted(&called) ? &worker : NULL));
+    REQUIRE(status != TREADLE_OK || !waits || counted(&called) == 1);
+    join(other);
+    REQUIRE_OK(treadle_release(worker));
+}
+SCENE(a_thread_is_stopped_while_it_is_started, "THR-18, THR-5, STOP-9") { start_against_a_stop(false); }
+SCENE(a_thread_is_stopped_while_another_waits_until_it_is_ready, "THR-18, THR-5, STOP-9") { start_against_a_stop(true); }
 SCENE(a_wait_for_a_perform_against_the_targets_end, "PERF-7, PERF-8, PERF-9") {
     start_worker();
     explore_from_here();
