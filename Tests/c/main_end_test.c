@@ -54,6 +54,9 @@ static void *outlive(void *info) {
     CHECK_INT(error.code, TREADLE_E_STATE);
     if (info) {
         CHECK_INT(treadle_loop_wake(main_loop), TREADLE_OK); /* a loop whose thread is gone is safe (RL-9) */
+        treadle_thread none = main_thread;
+        CHECK_ERROR(treadle_loop_copy_thread(main_loop, &none), TREADLE_E_NOT_FOUND, "finished");
+        CHECK(!none);
         CHECK_INT(treadle_loop_release(main_loop), TREADLE_OK);
         CHECK_INT(treadle_thread_release(main_thread), TREADLE_OK);
     }

@@ -81,6 +81,21 @@ static void deadlock(void) {
     stop_worker(worker);
 }
 
+static void thread_of_loop(void) {
+    treadle_thread worker = start_worker(), thread;
+    treadle_loop of_worker;
+    OK(treadle_thread_copy_loop(worker, &of_worker));
+    OK(treadle_loop_copy_thread(of_worker, &thread));
+    REQUIRE(thread == worker);
+    OK(treadle_release(thread));
+    OK(treadle_loop_copy_thread(loop, &thread));
+    REQUIRE(thread == treadle_thread_current());
+    OK(treadle_release(thread));
+    OK(treadle_thread_stop_and_join(worker, TREADLE_FOREVER, NULL));
+    REFUSED(treadle_loop_copy_thread(of_worker, &thread), TREADLE_E_NOT_FOUND, "finished");
+    OK(treadle_release(of_worker)), OK(treadle_release(worker));
+}
+
 static void count_end(void *info) { (*(int *)info)++; }
 static void keep_value(void *target, void *argument) {
     (void)argument;
@@ -239,6 +254,6 @@ static void closure(void) {
 
 const struct host_case thread_cases[] = {
     {"thread-order", thread_order, NULL}, {"thread-closed", thread_closed, NULL}, {"thread-at-once", thread_at_once, NULL},
-    {"deadlock", deadlock, NULL}, {"values", values, NULL}, {"close", closes, NULL}, {"message", message, NULL}, {"reply", reply, NULL},
+    {"deadlock", deadlock, NULL}, {"thread-of-loop", thread_of_loop, NULL}, {"values", values, NULL}, {"close", closes, NULL}, {"message", message, NULL}, {"reply", reply, NULL},
     {"port-full", port_full, NULL}, {"port-ended", port_ended, NULL}, {"scope", scopes, NULL}, {"scope-closed", scope_closed, NULL},
     {"closure", closure, NULL}, {NULL, NULL, NULL}};

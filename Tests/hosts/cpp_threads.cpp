@@ -56,6 +56,14 @@ static void deadlock() {
     worker.stop_and_join();
 }
 
+static void thread_of_loop() {
+    const Thread worker = start_worker();
+    const Loop loop = worker.loop();
+    REQUIRE(Thread::of_loop(loop) == worker && Thread::of_loop(here()) == Thread::current());
+    worker.stop_and_join();
+    REQUIRE(refuses(Status::not_found, "finished", [&] { return Thread::of_loop(loop); }));
+}
+
 static void values() {
     const auto value = std::make_shared<int>(0);
     const Thread worker = start_worker();
@@ -172,6 +180,6 @@ static void closure() {
 
 const host_case thread_cases[] = {
     {"thread-order", thread_order, nullptr}, {"thread-closed", thread_closed, nullptr}, {"thread-at-once", thread_at_once, nullptr},
-    {"deadlock", deadlock, nullptr}, {"values", values, nullptr}, {"close", closes, nullptr}, {"message", message, nullptr},
+    {"deadlock", deadlock, nullptr}, {"thread-of-loop", thread_of_loop, nullptr}, {"values", values, nullptr}, {"close", closes, nullptr}, {"message", message, nullptr},
     {"reply", reply, nullptr}, {"port-full", port_full, nullptr}, {"port-ended", port_ended, nullptr}, {"scope", scopes, nullptr},
     {"scope-closed", scope_closed, nullptr}, {"closure", closure, nullptr}, {nullptr, nullptr, nullptr}};

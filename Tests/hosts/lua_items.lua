@@ -318,7 +318,8 @@ end
 local why_not = {
   ["stop-all"] = "the module's stop requests are for one level", ["timer-ends"] = "the module's timers are idle when they have fired",
   ["timer-by-hand"] = "the module fires no timers by hand", ["thread-at-once"] = "other threads call functions of C, one a pass",
-  deadlock = "other threads call functions of C, which wait for no state of Lua's", values = "the module has no values of threads",
+  deadlock = "other threads call functions of C, which wait for no state of Lua's",
+  ["thread-of-loop"] = "the module has no way from a loop to its thread", values = "the module has no values of threads",
   close = "items are called and ended on one thread", scope = "the module has no scopes", ["scope-closed"] = "the module has no scopes",
   closure = "the module is called by no function of C",
 }

@@ -210,7 +210,7 @@ const CASES = {
   label: () => assert.throws(() => new Source({ label: 'x'.repeat(256) }), { name: 'RangeError', message: /label/ }),
   refused: () => assert.throws(() => new Timer(() => {}, { interval: -1 }), { name: 'RangeError', message: /interval/ }),
 };
-for (const name of ['thread-order', 'thread-closed', 'thread-at-once', 'deadlock', 'values', 'close']) CASES[name] = WORKERS;
+for (const name of ['thread-order', 'thread-closed', 'thread-at-once', 'deadlock', 'thread-of-loop', 'values', 'close']) CASES[name] = WORKERS;
 for (const name of ['message', 'reply', 'port-full', 'port-ended']) CASES[name] = 'the package has no ports';
 for (const name of ['scope', 'scope-closed']) CASES[name] = 'the package has no scopes';
 CASES.closure = 'the package has no closures';

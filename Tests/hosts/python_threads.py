@@ -51,6 +51,13 @@ class Threads(Case):
         worker.perform(lambda: refuses(DeadlockError, "thread", lambda: own.perform(int, wait=True)), wait=True)
         worker.stop_and_join()
 
+    def thread_of_loop(self) -> None:
+        worker = started_worker()
+        loop = worker.loop
+        require(Thread.of_loop(loop) is worker and Thread.of_loop(self.loop) is Thread.current(), "thread")
+        worker.stop_and_join()
+        refuses(treadle.Error, "finished", lambda: Thread.of_loop(loop))
+
     def values(self) -> None:
         value, worker = Value(), started_worker()
         gone = weakref.ref(value)

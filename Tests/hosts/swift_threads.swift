@@ -51,6 +51,13 @@ func deadlock() throws {
   said("refused")
   try worker.stopAndJoin()
 }
+func threadOfLoop() throws {
+  let worker = try RunLoopThread.startWorker(), loop = try worker.loop
+  require(try loop.thread == worker)
+  require(try RunLoop.current().thread.isCurrent)
+  try worker.stopAndJoin()
+  refuses(.notFound, "finished") { _ = try loop.thread }
+}
 final class Kept: Sendable {
   deinit { told.note("gone") }
 }
@@ -162,7 +169,8 @@ func closure() throws {
 }
 
 let threadCases: [String: @Sendable () throws -> Void] = [
-  "thread-order": threadOrder, "thread-closed": threadClosed, "thread-at-once": threadAtOnce, "deadlock": deadlock, "values": values,
+  "thread-order": threadOrder, "thread-closed": threadClosed, "thread-at-once": threadAtOnce, "deadlock": deadlock,
+  "thread-of-loop": threadOfLoop, "values": values,
   "close": closes, "message": message, "reply": reply, "port-full": portFull, "port-ended": portEnded, "scope": scope,
   "scope-closed": scopeClosed, "closure": closure,
 ]
