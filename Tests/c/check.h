@@ -66,8 +66,11 @@ __attribute__((noreturn, format(printf, 3, 4))) static void check_failed(const c
 
 #define HELPER __attribute__((unused)) static
 
+/* How the process of a test ends. A process whose threads have all ended does so with 0, so that is no sign that a test came to its
+ * end: one that means to end its process before exits with PASSED. */
+enum { SKIPPED = 77, PASSED = 78 };
+
 /* Ends a test that cannot be here, with the reason: it has neither passed nor failed. */
-enum { SKIPPED = 77 };
 __attribute__((unused)) static const char *current_test = "";
 __attribute__((noreturn, format(printf, 1, 2), unused)) static void skip(const char *format, ...) {
     va_list arguments;
@@ -183,15 +186,16 @@ static int test_one(const struct test *test, unsigned seconds) {
         progress();
         refuse_as_asked();
         test->run();
-        exit(0); /* not _exit: leak checkers report at exit */
+        exit(PASSED); /* not _exit: leak checkers report at exit */
     }
     int status = 0;
     await_end(child, 7 * seconds);
     while (waitpid(child, &status, 0) < 0 && errno == EINTR) {}
-    if (WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == SKIPPED)) return WEXITSTATUS(status);
+    if (WIFEXITED(status) && (WEXITSTATUS(status) == PASSED || WEXITSTATUS(status) == SKIPPED)) return WEXITSTATUS(status);
     if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
         fprintf(stderr, "%s: no progress for %u s, or still running after %u s\n", test->name, seconds, 5 * seconds);
     else if (WIFSIGNALED(status)) fprintf(stderr, "%s: ended by signal %d\n", test->name, WTERMSIG(status));
+    else if (WEXITSTATUS(status) == 0) fprintf(stderr, "%s: failed: its process ended before it\n", test->name);
     else fprintf(stderr, "%s: failed\n", test->name);
     return 1;
 }
@@ -215,7 +219,7 @@ HELPER int test_main(int count, char **arguments) {
         }
         for (int i = 0; i < times; i++) {
             int end = test_one(test, seconds);
-            passed += end == 0, failed += end != 0 && end != SKIPPED;
+            passed += end == PASSED, failed += end != PASSED && end != SKIPPED;
         }
     }
     if (!list) printf("%u passed, %u failed\n", passed, failed);

@@ -134,7 +134,7 @@ def calls() -> List[Call]:
     modes: Dict[str, Any] = {"modes": "some"}
     plugin_options = {"host_name": "a", "host_version": "1", "extensions": {}, "log": nothing, "writable": True, "timeout": 1.0}
     order: Dict[str, Any] = {"order": 1, "label": "a label"}
-    return [
+    listed = [
         Call("RunLoop.run", loop.run, ("empty", 0.0), waits=True),
         Call("RunLoop.add_common_mode", loop.add_common_mode, ("common already",)),
         Call("RunLoop.is_common_mode", loop.is_common_mode, ("some",)),
@@ -215,6 +215,21 @@ def calls() -> List[Call]:
         Call("set_last_resort", treadle.set_last_resort, (None,)),
         Call("trace_mark", treadle.trace_mark, ("label", 1)),
     ]
+    return listed + by_annotations(listed)
+
+
+def by_annotations(listed: List[Call]) -> List[Call]:
+    """A call of each public function of a class or a module that has no row, where the annotations of its parameters say all."""
+    good: Dict[str, Any] = {"RunLoop": RunLoop.current(), "Thread": Thread.current(), "float": 0.0, "int": 1, "str": "some", "bool": True}
+    known, found = {call.name for call in listed}, []
+    for name in public():
+        owner, _, attribute = name.rpartition(".")
+        function = getattr(getattr(treadle, owner, None) if owner else treadle, attribute, None)
+        if name not in known and inspect.isroutine(function):
+            asked = [parameter.annotation for parameter in inspect.signature(function).parameters.values()]
+            if all(annotation in good for annotation in asked):
+                found.append(Call(name, function, tuple(good[annotation] for annotation in asked)))
+    return found
 
 
 #: What takes anything, as the classes of Python's library do that they are like; or is not called by clients.

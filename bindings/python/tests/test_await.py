@@ -59,7 +59,8 @@ class Awaiting(TestCase):
         self.assertEqual(in_thread(lambda: asyncio.run(main())), 32)
 
         async def perform_here() -> List[int]:
-            return await asyncio.gather(*(RunLoop.current().perform(pow, 2, number) for number in range(50)))
+            results: List[int] = await asyncio.gather(*(RunLoop.current().perform(pow, 2, number) for number in range(50)))
+            return results
 
         self.assertEqual(treadle.aio.run(perform_here()), [2**number for number in range(50)])
 

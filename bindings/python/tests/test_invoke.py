@@ -16,7 +16,7 @@ import threading
 import unittest
 import weakref
 from ctypes import CFUNCTYPE, c_char_p, c_double, c_int, c_int64, c_size_t, c_ssize_t, c_void_p
-from typing import Any, Callable, List
+from typing import Any, Callable, List, Tuple
 
 import treadle
 from treadle import InvocationState, RunLoop, Thread
@@ -297,7 +297,8 @@ class Waiting(TestCase):
         """PERF-7: two threads that wait for each other so both get their results; a call of the own thread is made directly."""
         results: List[Any] = []
         with LoopThread() as worker:
-            for target, wait in ((worker.loop, True), (RunLoop.current(), "running")):
+            rows: List[Tuple[RunLoop, Any]] = [(worker.loop, True), (RunLoop.current(), "running")]
+            for target, wait in rows:
                 back = treadle.closure("v", lambda: results.append(target.invoke(libc.abs, -8)))
                 worker.loop.invoke(back, wait=wait)
             through = treadle.closure("v", lambda: worker.loop.invoke(back, wait="running"))

@@ -11,7 +11,7 @@ import os
 import pickle
 import socket
 import unittest
-from typing import Any, Callable, List, Tuple
+from typing import Any, Callable, Dict, List, Tuple
 
 from treadle import (
     COMMON,
@@ -101,7 +101,8 @@ class Descriptors(ItemTestCase):
     def test_one_shots_and_the_default(self) -> None:
         """SRC1-5, SRC1-9: called in every pass while the descriptor is ready; with oneshot once, until it is enabled again."""
         self.theirs.send(b"a")
-        for options, left, calls in (({}, Events.READ, 3), ({"oneshot": False}, Events.READ, 3), ({"oneshot": True}, Events.NONE, 1)):
+        rows: List[Tuple[Dict[str, Any], Events, int]] = [({}, Events.READ, 3), ({"oneshot": False}, Events.READ, 3), ({"oneshot": True}, Events.NONE, 1)]
+        for options, left, calls in rows:
             seen: List[Tuple[Events, Events]] = []
             source = FileDescriptor(self.ours, lambda source, events: seen.append((events, source.events)), **options)
             self.added(source)
