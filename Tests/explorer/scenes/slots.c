@@ -134,3 +134,31 @@ SCENE(a_post_against_the_next_life_of_its_loops_slot, "OBJ-11, RL-9") {
     join(other);
     REQUIRE_OK(treadle_release(worker));
 }
+
+/* And of threads: who asks for the thread of a loop while it ends gets that one or none, and not the next of its slot. */
+static treadle_thread ending;
+static void *let_the_next_thread_in(void *info) {
+    treadle_thread_config config = {.struct_size = sizeof config, .fn = have_a_loop};
+    REQUIRE_OK(treadle_thread_join(ending, TREADLE_FOREVER, NULL));
+    REQUIRE_OK(treadle_release(ending));
+    REQUIRE_OK(treadle_thread_create(&config, &worker));
+    return info;
+}
+SCENE(the_thread_of_a_loop_against_the_next_life_of_its_slot, "OBJ-11, RL-9, THR-9") {
+    treadle_thread_config config = {.struct_size = sizeof config, .fn = have_a_loop};
+    treadle_thread found = NULL;
+    REQUIRE_OK(treadle_thread_create(&config, &ending));
+    REQUIRE_OK(treadle_thread_start(ending));
+    await(&is_there);
+    REQUIRE_OK(treadle_retain(loop));
+    treadle_thread known = ending;
+    explore_from_here();
+    pthread_t other = start(let_the_next_thread_in, NULL);
+    set(&may_end);
+    treadle_status status = treadle_loop_copy_thread(loop, &found);
+    REQUIRE(status == TREADLE_OK ? found == known : status == TREADLE_E_NOT_FOUND && !found);
+    if (found) REQUIRE_OK(treadle_release(found));
+    join(other);
+    REQUIRE_OK(treadle_release(worker));
+    REQUIRE_OK(treadle_release(loop));
+}
