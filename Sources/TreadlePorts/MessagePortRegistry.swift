@@ -38,21 +38,38 @@ enum MessagePortRegistry {
     return try withUnsafeMutablePointer(to: &wait) { wait throws(Failure) in
       while true {
         let seen = Rest.epoch
-        if let handle = try retainMade(wait) { return handle }
-        Rest.wait(seen, until: Clock.forever)
+        var maker: Int32 = 0
+        if let handle = try retainMade(wait, &maker) { return handle }
+        try awaitMaker(maker, wait, seen)
       }
     }
   }
 
-  /// Nil for one that is not made yet: then the wait is in the list.
-  private static func retainMade(_ wait: WaitPointer) throws(Failure) -> UInt? {
+  /// Refused where the maker waits, in the retain function of its context, for something that this thread does.
+  private static func awaitMaker(_ maker: Int32, _ wait: WaitPointer, _ seen: UInt32) throws(Failure) {
+    let target = RestTarget(word: UInt(UInt32(bitPattern: maker))) { maker, stack in
+      UInt(UInt32(bitPattern: ThreadStack.at(stack).threadID)) == maker
+    }
+    do throws(Failure) {
+      try target.wait(seen, until: Clock.forever)
+    } catch {
+      lock()
+      endWait(wait)
+      unlock()
+      throw Failure(Status.deadlock, "name", "is that of a port whose maker waits for the calling thread")
+    }
+  }
+
+  /// Nil for one that is not made yet: then the wait is in the list, and the thread that makes it is known.
+  private static func retainMade(_ wait: WaitPointer, _ maker: inout Int32) throws(Failure) -> UInt? {
     lock()
     defer { unlock() }
     endWait(wait)
     guard let port = find(wait.pointee) else { return 0 }
     let handle = port.handle
     if handle == 0 {
-      try beginWait(wait, for: port.state.maker)
+      maker = port.state.maker
+      try beginWait(wait, for: maker)
       return nil
     }
     do throws(Failure) {

@@ -127,6 +127,35 @@ TEST(threads_that_want_each_others_ports_do_not_wait_for_ever, "MSG-1 MSG-3") {
     cross(false);
     cross(true);
 }
+/* The retain waits for a thread, which wants the port. */
+static treadle_thread worker;
+static void make_the_same(void *name, void *argument) {
+    const treadle_message_port_context context = {.struct_size = sizeof context};
+    treadle_message_port same = NULL;
+    CHECK_ERROR(treadle_message_port_create_local(name, &context, &same), TREADLE_E_DEADLOCK, "maker waits for the calling thread");
+    CHECK(same == NULL);
+    ++*(int *)argument;
+}
+static int asked;
+static void *ask_for_the_same(void *name) {
+    treadle_request request = {.struct_size = sizeof request, .fn = make_the_same, .target = name, .argument = &asked, .flags = TREADLE_PERFORM_WAIT};
+    CHECK_INT(treadle_perform(worker, &request), TREADLE_OK);
+    return name;
+}
+TEST(a_thread_that_a_maker_waits_for_does_not_wait_for_the_port, "MSG-1 PERF-7") {
+    const char *name = new_name();
+    treadle_thread_config config = {.struct_size = sizeof config};
+    CHECK_INT(treadle_thread_create(&config, &worker), TREADLE_OK);
+    CHECK_INT(treadle_thread_start(worker), TREADLE_OK);
+    treadle_message_port_context context = {.struct_size = sizeof context, .info = (void *)name, .retain = ask_for_the_same};
+    treadle_message_port port;
+    CHECK_INT(treadle_message_port_create_local(name, &context, &port), TREADLE_OK);
+    CHECK_INT(asked, 1);
+    CHECK_INT(discard(port), TREADLE_OK);
+    CHECK_INT(treadle_thread_stop(worker), TREADLE_OK);
+    CHECK_INT(treadle_thread_join(worker, TREADLE_FOREVER, NULL), TREADLE_OK);
+    CHECK_INT(treadle_release(worker), TREADLE_OK);
+}
 static void *exit_in_retain(void *info) { (void)info, pthread_exit(NULL); }
 static void *make_and_exit(void *info) {
     treadle_message_port_context context = {.struct_size = sizeof context, .retain = exit_in_retain};

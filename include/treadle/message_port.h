@@ -98,9 +98,9 @@ typedef struct treadle_message_port_context {
  *  user serves the name, or if the port that served it has ended and a child process still has a copy of its socket: a
  *  child closes its copy before fork returns in it, or when it runs another program; TREADLE_E_NOT_SUPPORTED if the
  *  process's user, or one of users, cannot be distinguished from users that the process's user namespace does not map;
- *  TREADLE_E_DEADLOCK in the retain of the same port's context, or if the thread that makes a port of the name waits for one
- *  that this thread makes; TREADLE_E_CLOSED if the host is quiet or the scope is closed; TREADLE_E_TOO_NEW; TREADLE_E_NOMEM;
- *  TREADLE_E_SYSTEM, with os_errno. Since 1.0. */
+ *  TREADLE_E_DEADLOCK in the retain of the same port's context, or if the thread that makes a port of the name waits for the
+ *  calling thread, or for a port that it makes; TREADLE_E_CLOSED if the host is quiet or the scope is closed;
+ *  TREADLE_E_TOO_NEW; TREADLE_E_NOMEM; TREADLE_E_SYSTEM, with os_errno. Since 1.0. */
 TREADLE_API treadle_status treadle_message_port_create_local(const char *name, const treadle_message_port_context *context,
                                                              treadle_message_port *out_port);
 

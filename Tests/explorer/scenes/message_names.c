@@ -65,3 +65,29 @@ SCENE(a_name_goes_to_another_port_while_its_own_ends, "MSG-1 MSG-7") {
     REQUIRE_OK(treadle_release(next));
     require_free(OLD);
 }
+
+/* The maker's context has a retain function that waits for a thread, which waits for the port: one of the two is refused. */
+static void perform_nothing(void *target, void *argument) { (void)target, (void)argument; }
+static void *retain_and_ask(void *info) {
+    treadle_request request = {.struct_size = sizeof request, .fn = perform_nothing, .flags = TREADLE_PERFORM_WAIT};
+    treadle_status status = treadle_perform(loop, &request);
+    REQUIRE(status == TREADLE_OK || status == TREADLE_E_DEADLOCK || status == TREADLE_E_CLOSED); /* the loop may have ended */
+    return info;
+}
+static void make_the_same(void *info) {
+    treadle_message_port_context context = {.struct_size = sizeof context};
+    treadle_message_port same;
+    treadle_status status = treadle_message_port_create_local(OLD, &context, &same);
+    REQUIRE(status == TREADLE_OK || status == TREADLE_IGNORED || status == TREADLE_E_DEADLOCK);
+    if (status >= 0) REQUIRE_OK(treadle_release(same));
+    stop_loop(info);
+}
+static void post_the_same(void) { REQUIRE_OK(treadle_loop_post(loop, make_the_same, NULL)); }
+SCENE(a_ports_maker_waits_for_a_thread_that_waits_for_the_port, "MSG-7, PERF-7") {
+    pthread_t owner = start_owner(post_the_same);
+    treadle_message_port_context context = {.struct_size = sizeof context, .retain = retain_and_ask, .info = &local};
+    treadle_status status = treadle_message_port_create_local(OLD, &context, &local);
+    REQUIRE(status == TREADLE_OK || status == TREADLE_IGNORED);
+    join_owner(owner);
+    REQUIRE_OK(treadle_release(local));
+}
