@@ -94,6 +94,30 @@ SCENE(a_timer_is_invalidated_while_the_loop_that_has_collected_it_ends, "TMR-7, 
     REQUIRE(counted(&freed) == 2);
 }
 
+/* The other way around: the pass goes on behind the one that has ended, and nobody holds the loop, whose end must find it. */
+static struct event may_run;
+static void *run_until_the_second_stops(void *info) {
+    loop = treadle_loop_current();
+    add_timer(count_fire, -MILLISECOND);
+    first_due = timer;
+    add_timer(stop_in_time, 0);
+    set(&is_there);
+    await(&may_run);
+    REQUIRE(treadle_loop_run(loop, TREADLE_DEFAULT_MODE, TREADLE_FOREVER, 0) == TREADLE_RUN_STOPPED);
+    return info;
+}
+SCENE(a_timer_is_invalidated_while_the_loop_that_has_passed_over_it_ends, "TMR-7, OBJ-5, RL-8") {
+    pthread_t owner = start(run_until_the_second_stops, NULL);
+    await(&is_there);
+    explore_from_here();
+    set(&may_run);
+    REQUIRE(treadle_invalidate(first_due) >= 0);
+    REQUIRE_OK(treadle_release(first_due));
+    join(owner);
+    REQUIRE_OK(treadle_release(timer));
+    REQUIRE(counted(&freed) == 2);
+}
+
 /* Of two who set a timer, the later decides: it fires once. */
 static void *set_soon(void *info) {
     REQUIRE_OK(treadle_timer_set_next_fire(timer, treadle_time_now() + MILLISECOND));
