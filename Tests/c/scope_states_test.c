@@ -302,6 +302,7 @@ static bool may_end_a_thread(const struct scope_kind *kind, treadle_status (*end
     return is_made_so && (kind->kind < TREADLE_HOLDER_POST || end == no_close);
 }
 TEST(a_release_that_ends_its_thread_keeps_no_scope, "SCOPE-2 SCOPE-3") {
+    if (is_way("valgrind")) return; /* memory of the calls that never return is lost */
     for (int i = 0; i < KINDS; i++)
         for (int k = 0; k < COUNT_OF(ends); k++) {
             struct state state;
