@@ -135,7 +135,7 @@ private func perform(
   return try holding(invocation) { invocation throws(Failure) in
     try withTarget(options) { target throws(Failure) in
       if let modes, modes.isEmpty {
-        completion?.dispose()
+        invocation.droppedIfThreadEnds { completion?.dispose() }
         return Status.ignored
       }
       guard let completion else {
@@ -212,7 +212,9 @@ private func holding(
 @implementation @_cdecl("treadle_invocation_cancel")
 public func treadle_invocation_cancel(_ invocation: treadle_invocation?) -> treadle_status {
   status("treadle_invocation_cancel") { () throws(Failure) in
-    try holding(invocation) { invocation throws(Failure) in invocation.cancel() ? Status.ok : Status.ignored }
+    try holding(invocation) { invocation throws(Failure) in
+      invocation.droppedIfThreadEnds { invocation.cancel() } ? Status.ok : Status.ignored
+    }
   }
 }
 

@@ -67,8 +67,11 @@ public func treadle_perform_cancel(_ like: UnsafePointer<treadle_request>?) -> t
       request.token = given.token
     }
     // It only describes others: what it holds itself is its routine.
-    defer { drop(request.indirect) }
-    return try DelayedRequest.cancel(request)
+    let callback = request.indirect
+    defer { drop(callback) }
+    return try ObjectCall.recorded(
+      0, holding: callback, { drop($0.assumingMemoryBound(to: IndirectCallback.self).pointee) }
+    ) { () throws(Failure) in try DelayedRequest.cancel(request) }
   }
 }
 

@@ -77,7 +77,7 @@ private var workerFunction: ThreadEntry.Function {
 @implementation @_cdecl("treadle_thread_start")
 public func treadle_thread_start(_ thread: OpaquePointer?) -> treadle_status {
   status("treadle_thread_start") { () throws(Failure) in
-    try Thread.holding(thread) { thread throws(Failure) in try thread.start() }
+    try Thread.holdingForCalls(thread) { thread throws(Failure) in try thread.start() }
     return Status.ok
   }
 }
@@ -85,7 +85,7 @@ public func treadle_thread_start(_ thread: OpaquePointer?) -> treadle_status {
 @implementation @_cdecl("treadle_thread_start_and_wait")
 public func treadle_thread_start_and_wait(_ thread: OpaquePointer?, _ timeout_ns: Int64) -> treadle_status {
   status("treadle_thread_start_and_wait") { () throws(Failure) in
-    try Thread.holding(thread) { thread throws(Failure) in try thread.startAndWait(timeout: timeout_ns) }
+    try Thread.holdingForCalls(thread) { thread throws(Failure) in try thread.startAndWait(timeout: timeout_ns) }
     return Status.ok
   }
 }

@@ -23,6 +23,13 @@ package struct IndirectCallback {
     self.drop = drop
     self.direct = direct
   }
+
+  /// Gives the reference up, unless that was done.
+  package mutating func dropOnce() {
+    guard let drop else { return }
+    self.drop = nil
+    drop(object)
+  }
 }
 
 /// Callbacks of a host that is not called, but fetches its events. They are told by their `drop`, which does nothing;

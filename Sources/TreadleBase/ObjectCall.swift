@@ -51,13 +51,14 @@ package struct ObjectCall {
     recorded(handle, counted, abandon) { ClientCall.guarded(&value, body) }
   }
 
-  /// The thread ends inside. An object that nobody refers to any more is over then.
+  /// The thread ends inside. An object that nobody refers to any more is over then, with the outermost of its calls:
+  /// that one may go on with the object's end.
   private static let end: Abandon = { memory in
     let call = memory.assumingMemoryBound(to: ObjectCall.self).pointee
     let handle = Handle(bits: call.handle)
     treadle_system_thread().pointee.object_call = call.outer
     if let counted = call.counted { call.abandon?(counted) }
-    if let kind = handle.kind { Slab(kind).abandonEnding(handle) }
+    if let kind = handle.kind, !isOn(call.outer, call.handle) { Slab(kind).abandonEnding(handle) }
   }
 
   /// Whether such a call of this object is being made by the calling thread.

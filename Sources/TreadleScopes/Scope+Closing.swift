@@ -115,11 +115,12 @@ extension Scope {
 
   /// Ends what stays until it is taken out.
   static func endRegistration(_ work: ScopeWork.Pointer, _ token: UInt64) {
-    if work.pointee.kind == ScopeWork.Sort.value {
-      Thread.endValue(work, token)
-    } else {
-      try? Notifications.remove(token)
+    ScopeWork.releasing(work) {
+      if work.pointee.kind == ScopeWork.Sort.value {
+        Thread.endValue(work, token)
+      } else {
+        try? Notifications.remove(token)
+      }
     }
-    ScopeWork.release(work)
   }
 }

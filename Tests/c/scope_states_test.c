@@ -298,8 +298,8 @@ static void *make_and_release_a_thread(void *info) {
 /* What has no handle ends with its scope, or with its loop, where no thread may exit. */
 static bool may_end_a_thread(const struct scope_kind *kind, treadle_status (*end)(treadle_object)) {
     if (kind->how == BY_ITSELF) return end == treadle_release;
-    bool is_made_so = kind->how == BY_LOOP || kind->how == BY_OWN_LOOP || kind->make == make_a_scope || kind->make == make_a_pooled;
-    return is_made_so && (kind->kind < TREADLE_HOLDER_POST || end == no_close);
+    if (kind->make == make_a_routine) return false;
+    return kind->kind < TREADLE_HOLDER_POST || end == no_close;
 }
 TEST(a_release_that_ends_its_thread_keeps_no_scope, "SCOPE-2 SCOPE-3") {
     if (is_way("valgrind")) return; /* memory of the calls that never return is lost */
@@ -316,6 +316,8 @@ TEST(a_release_that_ends_its_thread_keeps_no_scope, "SCOPE-2 SCOPE-3") {
             CHECK_INT(state.life.released, 1);
             close_scope(&state);
             check_end(&state, "ends its thread in its release");
+            if (treadle_get_kind(state.scope, &(uint32_t){0}) != TREADLE_E_STALE)
+                check_failed(__FILE__, __LINE__, "a %s that ends its thread in its release keeps its scope", scope_kinds[i].name);
         }
 }
 #endif

@@ -40,7 +40,10 @@ package enum Notifications {
     lock.pointee.unlock(.process)
     if let token {
       // A scope that was closed meanwhile has not found the token.
-      if let work, ScopeWork.register(work, token) { try? remove(token) }
+      if let work, ScopeWork.register(work, token) {
+        ScopeWork.retain(work)
+        ScopeWork.releasing(work) { try? remove(token) }
+      }
       return
     }
     treadle_system_free(handler)

@@ -47,6 +47,14 @@ package struct ScopeTie {
   }
 }
 
+extension ScopeWork {
+  /// Runs `body`, which may call clients, and drops a reference: also where one of them ends the thread.
+  package static func releasing(_ work: Pointer, _ body: () -> Void) {
+    ObjectCall.recorded(0, work, { ScopeWork.release($0.assumingMemoryBound(to: ScopeWork.self)) }, body)
+    release(work)
+  }
+}
+
 extension Scope {
   /// Calls `body` with each of the works, under the lock, until it answers false.
   package func forEachWork(_ body: (ScopeWork.Pointer) -> Bool) {
@@ -111,12 +119,32 @@ extension Scope {
 
   /// Gives back what a cancelled work was made of.
   package static func end(_ work: ScopeWork.Pointer, _ taken: ScopeWork.Place?) {
-    ScopeWork.giveBack(work)
-    let isAwaited = ScopeWork.unlist(work)
-    if let taken { taken.endTaken(taken.carrier, taken.queue) }
-    let hasOther = work.pointee.second != nil
-    ScopeWork.release(work)
+    let cancelled = Cancelled(work: work, taken: taken)
+    ObjectCall.recorded(
+      0, holding: cancelled,
+      { memory in
+        memory.assumingMemoryBound(to: Cancelled.self).pointee.leave()
+        // Others take the next step.
+        Rest.announce()
+      }
+    ) { ScopeWork.giveBack(work) }
     // The scope that ends it looks for itself.
-    if isAwaited && hasOther { Rest.announce() }
+    if cancelled.leave() { Rest.announce() }
+  }
+
+  /// A cancelled work whose content has been given back, or whose thread has ended while it was.
+  private struct Cancelled {
+    let work: ScopeWork.Pointer
+    let taken: ScopeWork.Place?
+
+    /// True if another one of its scopes may wait for this.
+    @discardableResult
+    func leave() -> Bool {
+      let isAwaited = ScopeWork.unlist(work)
+      if let taken { taken.endTaken(taken.carrier, taken.queue) }
+      let hasOther = work.pointee.second != nil
+      ScopeWork.release(work)
+      return isAwaited && hasOther
+    }
   }
 }

@@ -209,7 +209,8 @@ package struct ScopeWork: ~Copyable {
   /// The carrier is gone: the content is given back unless that was done.
   package static func end(_ work: Pointer) {
     if finish(work) {
-      giveBack(work)
+      // The client may end the thread in it.
+      ObjectCall.recorded(0, work, { ScopeWork.leave($0.assumingMemoryBound(to: ScopeWork.self)) }) { giveBack(work) }
     }
     leave(work)
   }

@@ -121,7 +121,7 @@ extension Invocation {
     let invocation = try retained(handle.bits)
     defer { invocation.drop() }
     invocation.awaitEnd()
-    invocation.endCalls()
+    invocation.droppedIfThreadEnds { invocation.endCalls() }
     invocation.abandonClients()
     return InvocationFrame.isOnThisThread(invocation.body)
   }
@@ -135,7 +135,7 @@ extension Invocation {
     while let call = holdCall() {
       defer { call.release() }
       if call.phase != CarriedCall.Phase.idle {
-        _ = call.cancel()
+        _ = call.cancelHeld()
         return
       }
       // One that is about to be queued, or to begin, is so on a thread that does nothing else meanwhile.
@@ -172,7 +172,7 @@ extension Invocation {
   package func cancel() -> Bool {
     guard let call = holdCall() else { return false }
     defer { call.release() }
-    return call.cancel()
+    return call.cancelHeld()
   }
 
   /// The call that is on its way, held.

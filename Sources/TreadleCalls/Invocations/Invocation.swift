@@ -79,6 +79,12 @@ package struct Invocation {
   func awaitEnd() { cell.pointee.reference.set(Reference.Mark.awaited) }
   func abandonClients() { cell.pointee.reference.abandonClients() }
 
+  /// Runs `body`, in which the client may end the thread: a reference that the caller holds is dropped then.
+  @inline(__always)
+  package func droppedIfThreadEnds<Result>(_ body: () -> Result) -> Result {
+    ObjectCall.recorded(0, pointer, { Invocation(pointer: $0).drop() }, body)
+  }
+
   func holdAgain() { cell.pointee.reference.holdAgain() }
 
   /// Gives up a reference that is not the client's. With the last one the client's `destroy` is called.

@@ -27,8 +27,10 @@ struct InvocationCall {
         return true
       }, end: { room, phase in InvocationCall.end(room, phase) },
       free: { room, memory in
-        InvocationCall.invocation(room).drop()
+        let invocation = InvocationCall.invocation(room)
         treadle_system_free(memory)
+        // Last, since it may end the thread.
+        invocation.drop()
       },
       abandon: { room in
         InvocationCall.invocation(room).abandonWait(for: CarriedCall.withRoom(room))

@@ -86,10 +86,10 @@ package struct Context {
   /// Whether the end of the item's activity calls anybody.
   var isToldOfEnd: Bool { release != nil || retire != nil || ending != nil || isToldOfCancel }
 
-  /// Gives up the routines' references.
-  func dropCallbacks() {
-    main.drop?(main.object)
-    scheduleIndirect.drop?(scheduleIndirect.object)
-    cancelIndirect.drop?(cancelIndirect.object)
+  /// Gives up the routines' references, each once.
+  mutating func dropCallbacks() {
+    main.dropOnce()
+    scheduleIndirect.dropOnce()
+    cancelIndirect.dropOnce()
   }
 }

@@ -129,7 +129,7 @@ extension Item {
   /// The end of one that was plain when that was looked at.
   @inline(__always)
   func giveBackPlain() {
-    if context != nil { freeEmptyContext() }
+    if context != nil { freeContext() }
     giveSlotBack()
   }
 
@@ -137,10 +137,10 @@ extension Item {
   @inline(__always)
   private func giveSlotBack() { slab.giveBackOwn(slot, UnsafeMutableRawPointer(address)) }
 
-  /// Another thread has held the item for the length of a call between that look and the end, and the item has needed a
-  /// context for it.
+  /// Of a plain item: another thread has held it for the length of a call between that look and the end, and it has
+  /// needed a context for it.
   @inline(never)
-  private func freeEmptyContext() {
+  private func freeContext() {
     guard let context else { return }
     cell.link.store(0, ordering: .relaxed)
     context.pointee.aliases.free()
@@ -172,8 +172,7 @@ extension Item {
   /// The last reference is gone: no mode has the item, nobody else can reach it (OBJ-4).
   @inline(__always)
   func destroy() {
-    if hasNote(Note.unused) { tellUnused() }
-    if context != nil { destroyContext() }
+    if context != nil || hasNote(Note.unused) { endAloud() }
     slab.free(slot, UnsafeMutableRawPointer(address))
   }
 
@@ -181,6 +180,7 @@ extension Item {
   /// between.
   @inline(never)
   private func tellUnused() {
+    cell.notes.bitwiseAnd(~Note.unused, ordering: .relaxed)
     if Watch.isTelling && isValid { treadle_system_tell(nil, 0, tag, nil, 0) }
   }
 
@@ -190,10 +190,21 @@ extension Item {
     if hasNote(Note.unused) { cell.notes.bitwiseAnd(~Note.unused, ordering: .relaxed) }
   }
 
+  /// Each of the client's functions may end the thread: what follows it is done all the same, by the life's end.
   @inline(never)
-  private func destroyContext() {
+  private func endAloud() {
+    ObjectCall.recorded(
+      handle.bits, holding: self, { $0.assumingMemoryBound(to: Item.self).pointee.destroy() }
+    ) { callAtEnd() }
+    freeContext()
+  }
+
+  /// Begins anew where a client's function has ended the thread, and does nothing twice.
+  private func callAtEnd() {
+    if hasNote(Note.unused) { tellUnused() }
     guard let context else { return }
     if let ending = context.pointee.ending, cell.reference.seen.has(Reference.Mark.valid) {
+      context.pointee.ending = nil
       ending(context.pointee.main.object)
     }
     let wasValid = cell.reference.clear(Reference.Mark.valid).has(Reference.Mark.valid)
@@ -202,14 +213,11 @@ extension Item {
       if wasValid { Item.tellInvalidPort(handle) }
     }
     releaseInfo()
-    cell.link.store(0, ordering: .relaxed)
     // With the last reference a routine calls its client.
     var dropped = context
     ObjectCall.during(handle.bits, &dropped) { memory in
       memory?.assumingMemoryBound(to: UnsafeMutablePointer<Context>.self).pointee.pointee.dropCallbacks()
     }
-    context.pointee.aliases.free()
-    treadle_system_free(context)
   }
 
   /// The one release of the info, or the retirement of the host's token. The caller refers to the item.

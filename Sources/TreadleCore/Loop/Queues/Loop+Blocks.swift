@@ -228,8 +228,9 @@ struct BlockNode {
   static func free(_ node: UnsafeMutablePointer<BlockNode>) {
     var last = node.pointee
     treadle_system_free(node)
-    last.item.dispose()
     last.modes.free()
+    // Last, since it may end the thread.
+    last.item.dispose()
   }
 }
 

@@ -115,9 +115,27 @@ package struct WorkItem {
   /// It was performed, or never will be: what it holds goes back, once.
   package func dispose() {
     retire?(host, token)
-    ClientCall.giveBack(releaseTarget, target)
-    ClientCall.giveBack(releaseArgument, argument)
-    indirect.drop?(indirect.object)
+    if releaseTarget == nil && releaseArgument == nil {
+      indirect.drop?(indirect.object)
+    } else {
+      giveBack()
+    }
+  }
+
+  /// Each release may end the thread: the rest goes back all the same.
+  @inline(never)
+  private func giveBack() {
+    var rest = self
+    withUnsafeMutablePointer(to: &rest) { rest in
+      ObjectCall.recorded(0, rest, { $0.assumingMemoryBound(to: WorkItem.self).pointee.giveBack() }) {
+        let (ofTarget, ofArgument) = (rest.pointee.releaseTarget, rest.pointee.releaseArgument)
+        rest.pointee.releaseTarget = nil
+        ClientCall.giveBack(ofTarget, rest.pointee.target)
+        rest.pointee.releaseArgument = nil
+        ClientCall.giveBack(ofArgument, rest.pointee.argument)
+        rest.pointee.indirect.dropOnce()
+      }
+    }
   }
 
   // MARK: In scopes
@@ -205,7 +223,9 @@ package struct WorkItem {
     // The scope does not end it while its `equal` is asked.
     guard ScopeWork.begin(work) else { return false }
     defer { ScopeWork.putBack(work) }
-    return WorkItem.content(work).pointee.isLike(like)
+    return ObjectCall.recorded(0, work, { ScopeWork.putBack($0.assumingMemoryBound(to: ScopeWork.self)) }) {
+      WorkItem.content(work).pointee.isLike(like)
+    }
   }
 
   private func isLike(_ other: WorkItem) -> Bool {
@@ -213,7 +233,7 @@ package struct WorkItem {
     if indirect.object != other.indirect.object || token != other.token { return false }
     if argument == other.argument { return true }
     guard let equal else { return false }
-    return equal(argument, other.argument) != 0
+    return ClientCall.status(equal, argument, other.argument) != 0
   }
 
   /// A number that all requests share which one description may mean: those that identity decides on, or those of the

@@ -79,11 +79,10 @@ package enum MultiThreading {
     let thread = treadle_system_thread()
     if treadle_system_advance_threaded(State.single, State.announcing) {
       thread.pointee.announcing = isTelling
-      Notifications.post(Notifications.willBecomeMultiThreaded, object: 0)
-      let next = thread.pointee.announcing == hasStarted ? State.multiple : State.starting
-      thread.pointee.announcing = 0
-      _ = treadle_system_advance_threaded(State.announcing, next)
-      Rest.announce()
+      ObjectCall.recorded(0, UnsafeMutableRawPointer(thread), { _ in MultiThreading.endTelling(State.failed) }) {
+        Notifications.post(Notifications.willBecomeMultiThreaded, object: 0)
+      }
+      endTelling(State.starting)
       return
     }
     if isAnnouncing { return }
@@ -92,6 +91,15 @@ package enum MultiThreading {
       if treadle_system_threaded() != State.announcing { return }
       Rest.wait(seen, until: Clock.forever)
     }
+  }
+
+  /// All have been told, or one of them has ended the thread. `next`: unless a thread was started meanwhile.
+  private static func endTelling(_ next: UInt32) {
+    let thread = treadle_system_thread()
+    let hasStarted = thread.pointee.announcing == MultiThreading.hasStarted
+    thread.pointee.announcing = 0
+    _ = treadle_system_advance_threaded(State.announcing, hasStarted ? State.multiple : next)
+    Rest.announce()
   }
 
   static func end(isStarted: Bool) {

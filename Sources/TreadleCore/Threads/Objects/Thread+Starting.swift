@@ -17,24 +17,39 @@ extension Thread {
     unlock()
     if !isFirst { throw Failure(Status.state, "thread", "was started before") }
     if isCancelled {
-      abandon()
-      tellReadiness(Readiness.ended)
-      state.gone.end()
+      endUnstarted()
       return
     }
-    MultiThreading.begin()
+    // Where the client ends the calling thread in it, this one is not started.
+    ObjectCall.recorded(0, holding: self, { $0.assumingMemoryBound(to: Thread.self).pointee.takeBackStart() }) {
+      MultiThreading.begin()
+    }
     // The reference is the thread's until its end.
     state.reference.holdAgain()
     let result = launch()
     MultiThreading.end(isStarted: result >= 0)
     if result < 0 {
-      lock()
-      state.flags.bitwiseAnd(~(Flag.planned | Flag.refused), ordering: .relaxed)
-      state.phase.store(Phase.created, ordering: .relaxed)
-      unlock()
+      takeBackStart()
       drop()
       throw Failure.system("thread", result)
     }
+  }
+
+  /// It may be started again.
+  private func takeBackStart() {
+    lock()
+    state.flags.bitwiseAnd(~(Flag.planned | Flag.refused), ordering: .relaxed)
+    state.phase.store(Phase.created, ordering: .relaxed)
+    unlock()
+  }
+
+  /// The client may end the calling thread in it: those who wait for this one are told all the same.
+  private func endUnstarted() {
+    ObjectCall.recorded(0, holding: self, { $0.assumingMemoryBound(to: Thread.self).pointee.endUnstarted() }) {
+      abandon()
+    }
+    tellReadiness(Readiness.ended)
+    state.gone.end()
   }
 
   @_optimize(size)

@@ -166,8 +166,11 @@ package struct Thread {
 
   /// Nothing refers to the object: the thread has finished, or was never started.
   private func free() {
-    if phase == Phase.created { abandon() }
-    releaseValues()
+    // A client's function may end the calling thread: the rest goes all the same.
+    ObjectCall.recorded(handle.bits, holding: self, { $0.assumingMemoryBound(to: Thread.self).pointee.free() }) {
+      if phase == Phase.created { abandon() }
+      releaseValues()
+    }
     // Relaxed: the drop of the last reference acquires.
     let pthread = state.pthread.load(ordering: .relaxed)
     if state.joining == Joining.joinable && pthread != 0 { _ = treadle_system_thread_detach(pthread) }
@@ -178,10 +181,9 @@ package struct Thread {
 
   /// A thread that never runs: its entry goes back, and so does what waits in its loop.
   func abandon() {
-    var memory = address
-    ObjectCall.during(handle.bits, &memory) { memory in
-      memory?.assumingMemoryBound(to: UnsafeMutablePointer<ThreadState>.self).pointee.pointee.entry.dispose()
-    }
+    var entry = state.entry
+    state.entry = ThreadEntry(code: nil, info: nil, destroy: nil)
+    ObjectCall.during(handle.bits, &entry) { $0?.assumingMemoryBound(to: ThreadEntry.self).pointee.dispose() }
     giveUpLoop()?.tearDown()
   }
 }

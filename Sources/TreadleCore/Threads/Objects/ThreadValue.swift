@@ -34,8 +34,16 @@ extension Thread {
       if ScopeWork.register(work, UInt64(handle.bits)) { late = takeOut(work) }
       ScopeWork.release(work)
     }
-    if let late { letGo(late) }
-    if let replaced { letGo(replaced) }
+    guard let replaced else {
+      if let late { letGo(late) }
+      return
+    }
+    if let late {
+      ObjectCall.recorded(
+        0, holding: Used(thread: self, entry: replaced), { $0.assumingMemoryBound(to: Used.self).pointee.letGo() }
+      ) { letGo(late) }
+    }
+    letGo(replaced)
   }
 
   /// What a scope gives back.
@@ -101,7 +109,7 @@ extension Thread {
     letGo(entry)
   }
 
-  /// A value that a client uses.
+  /// A value that a client uses, or that is to go behind another one.
   private struct Used {
     let thread: Thread
     let entry: ValueTable.Pointer

@@ -72,7 +72,8 @@ extension CarriedCall {
   private static let abandonDirect: ObjectCall.Abandon = { memory in
     let call = memory.assumingMemoryBound(to: CarriedCall.self).pointee
     if call.isForked { return }
-    call.finish(Phase.dropped)
+    // Else it was over before, and its end has ended the thread.
+    if call.phase == Phase.running { call.finish(Phase.dropped) }
     call.state.abandon(call.room)
   }
 

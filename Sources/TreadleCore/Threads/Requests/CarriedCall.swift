@@ -121,6 +121,12 @@ package struct CarriedCall {
 
   /// Takes the call out of its queue if it has not begun: it never will. False when there is nothing to take out.
   package func cancel() -> Bool { end(Phase.cancelled) }
+  /// The same for a caller whose reference is dropped if the call's end ends the thread.
+  package func cancelHeld() -> Bool {
+    ObjectCall.recorded(0, holding: self, { $0.assumingMemoryBound(to: CarriedCall.self).pointee.release() }) {
+      cancel()
+    }
+  }
 
   /// Takes the call out of its queue if it has not begun, and says by the phase what it has come to.
   func end(_ phase: UInt32) -> Bool {
@@ -158,7 +164,14 @@ package struct CarriedCall {
     // Relaxed: a thread that finds it over by the phase alone reads nothing else of it. The completion and the owner's
     // lock order more.
     job.pointee.phase.store(phase, ordering: .relaxed)
-    state.end(room, phase)
+    // It may end the thread: whoever waits goes on all the same.
+    ObjectCall.recorded(0, holding: self, { $0.assumingMemoryBound(to: CarriedCall.self).pointee.tellEnd() }) {
+      state.end(room, phase)
+    }
+    tellEnd()
+  }
+
+  private func tellEnd() {
     state.edge.markOver()
     state.completion.end()
     if let loop = takeWaitingLoop() {

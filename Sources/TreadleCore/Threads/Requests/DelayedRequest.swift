@@ -128,9 +128,21 @@ package struct DelayedRequest {
       next = following(node)
       if !node.pointee.request.isComparable && node.pointee.request.matches(like) { cancelled.take(node) }
     }
+    // Each `equal` may end the thread: what is cancelled by then has its releases called all the same.
+    withUnsafeMutablePointer(to: &cancelled) { cancelled in
+      ObjectCall.recorded(0, cancelled, { _ = $0.assumingMemoryBound(to: Cancelled.self).pointee.release() }) {
+        take(cancelled, thatEqual: like, upTo: limit, loop)
+      }
+    }
+    return cancelled.release()
+  }
+
+  private static func take(
+    _ cancelled: UnsafeMutablePointer<Cancelled>, thatEqual like: WorkItem, upTo limit: UInt64, _ loop: Loop
+  ) {
     let comparable = like.likeness(isAsked: true)
     var asked: UInt64 = 0
-    next = first(loop, comparable)
+    var next = first(loop, comparable)
     while let node = next, serial(node) <= limit {
       if serial(node) <= asked {
         next = following(node)
@@ -139,10 +151,10 @@ package struct DelayedRequest {
       asked = serial(node)
       let timer = node.pointee.timer
       timer.holdAgain()
-      let isMeant = node.pointee.request.matches(like)
+      let isMeant = timer.droppedIfThreadEnds { node.pointee.request.matches(like) }
       if node.pointee.links.1.isInRing {
         next = following(node)
-        if isMeant { cancelled.take(node) }
+        if isMeant { cancelled.pointee.take(node) }
         timer.drop()
       } else {
         // Its releases may be called by this: the ring is looked at behind it.
@@ -150,7 +162,6 @@ package struct DelayedRequest {
         next = first(loop, comparable)
       }
     }
-    return cancelled.release()
   }
 
   /// Requests that have been cancelled, each kept by its timer. None of a client's functions is called before all are.
@@ -166,14 +177,18 @@ package struct DelayedRequest {
       last = link(node, .target)
     }
 
-    /// Has their releases called. What is to be answered.
-    func release() -> Int32 {
-      var next = of(first, .target)
-      while let node = next {
-        next = of(node.pointee.links.0.next, .target)
-        node.pointee.timer.drop()
+    /// Has their releases called: all of them, though one may end the thread. What is to be answered.
+    mutating func release() -> Int32 {
+      if first == nil { return Status.ignored }
+      withUnsafeMutablePointer(to: &self) { rest in
+        ObjectCall.recorded(0, rest, { _ = $0.assumingMemoryBound(to: Cancelled.self).pointee.release() }) {
+          while let node = of(rest.pointee.first, .target) {
+            rest.pointee.first = node.pointee.links.0.next
+            node.pointee.timer.drop()
+          }
+        }
       }
-      return first == nil ? Status.ignored : Status.ok
+      return Status.ok
     }
   }
 

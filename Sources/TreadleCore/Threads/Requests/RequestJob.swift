@@ -103,10 +103,23 @@ struct RequestJob: ~Copyable {
     let waiter = node.pointee.waiter
     let request = node.pointee.request
     free(node)
-    request.dispose()
-    guard let waiter else { return }
-    waiter.pointee.edge.markOver()
-    waiter.pointee.completion.end(outcome)
+    guard let waiter else { return request.dispose() }
+    let end = WaitEnd(waiter: waiter, outcome: outcome)
+    ObjectCall.recorded(0, holding: end, { $0.assumingMemoryBound(to: WaitEnd.self).pointee.tell() }) {
+      request.dispose()
+    }
+    end.tell()
+  }
+
+  /// What is told to whoever waits, also where a release of the request ends the thread.
+  private struct WaitEnd {
+    let waiter: UnsafeMutablePointer<Waiter>
+    let outcome: UInt32
+
+    func tell() {
+      waiter.pointee.edge.markOver()
+      waiter.pointee.completion.end(outcome)
+    }
   }
 }
 
@@ -127,7 +140,9 @@ package struct LaterRequest {
 
   /// Has it performed; when the loop has ended, only its releases are called.
   package consuming func post() {
-    if !loop.enqueue(RequestJob.job(node)) { RequestJob.finish(node, RequestJob.Outcome.dropped) }
+    if !loop.enqueue(RequestJob.job(node)) {
+      loop.droppedIfThreadEnds { RequestJob.finish(node, RequestJob.Outcome.dropped) }
+    }
     loop.drop()
   }
 

@@ -42,10 +42,13 @@ extension Loop {
         try prepare(node, modes)
         guard let work = request.work else { return performAndWait(node, waiter, as: caller, nil) }
         ScopeWork.retain(work)
-        defer { ScopeWork.release(work) }
         placeWork(work, node)
-        let result = performAndWait(node, waiter, as: caller, work)
-        return result == Status.ok && ScopeWork.isCancelled(work) ? Status.closed : result
+        var result = Status.ok
+        ScopeWork.releasing(work) {
+          result = performAndWait(node, waiter, as: caller, work)
+          if result == Status.ok && ScopeWork.isCancelled(work) { result = Status.closed }
+        }
+        return result
       }
     }
     // Last: nothing that follows may change it.
@@ -63,8 +66,12 @@ extension Loop {
       do throws(Failure) {
         token = try WaitGraph.begin(edge, of: caller)
       } catch { return RequestJob.refuse(node, error.status) }
+      if !enqueue(job) {
+        WaitGraph.end(token)
+        // Last, since a release may end the thread.
+        return RequestJob.refuse(node, Status.closed)
+      }
       defer { WaitGraph.end(token) }
-      if !enqueue(job) { return RequestJob.refuse(node, Status.closed) }
       // The scope was closed before it was there to be taken out.
       if let work, ScopeWork.isCancelled(work), takeOut(job) { RequestJob.finish(node, RequestJob.Outcome.dropped) }
       waiter.pointee.completion.wait(answers, until: Clock.forever)
@@ -169,7 +176,7 @@ extension Thread {
       return Status.closed
     }
     defer { loop.letGo() }
-    return try loop.perform(request, modes: modes, awaited)
+    return try loop.droppedIfThreadEnds { () throws(Failure) in try loop.perform(request, modes: modes, awaited) }
   }
 
   /// Performs a function on a new detached thread (PERF-17). Takes the request over on success only; the client's

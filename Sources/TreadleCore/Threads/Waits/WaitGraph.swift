@@ -91,7 +91,10 @@ enum WaitGraph {
     try withUnsafeMutablePointer(to: &edge) { edge throws(Failure) in
       let token = try begin(edge, of: caller, isPoll: isPoll)
       defer { end(token) }
-      try body(token)
+      // The client may end the thread in it.
+      try ObjectCall.recorded(
+        0, holding: token, { WaitGraph.end($0.assumingMemoryBound(to: WaitToken.self).pointee) }
+      ) { () throws(Failure) in try body(token) }
     }
   }
 
