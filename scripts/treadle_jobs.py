@@ -159,7 +159,7 @@ class Result:
 #: Lines that name what failed, in the reports of the runners: those of C and C++, their checks, unittest, Swift, sanitizers, and make.
 NAMES_A_FAILURE = re.compile(
     r"^--- |^\S+\.(?:c|h|cpp|hpp):\d+: |^(?:FAIL|ERROR): |: failed$|: check failed|recorded an issue|^[✘✗]|^not ok|ended with -?\d|ended by signal"
-    r"|: no progress for |does not build$"
+    r"|: no progress for "
     r"|^[A-Z]\w*(?:Error|Exception): |(?:WARNING|ERROR|SUMMARY): \w+Sanitizer|\b(?:error|Fatal error): "
 )
 

@@ -18,14 +18,14 @@ package enum Futex {
   package static func wait(
     _ word: borrowing Atomic<UInt32>, while expected: UInt32, until: Int64 = Clock.forever
   ) -> Int32 {
-    assert(LockOrder.isClear, "who waits for others holds no lock")
+    assert(LockOrder.isClear, "a waiter holds no lock")
     return treadle_system_futex_wait(address(of: word), expected, until)
   }
 
   /// The same, ending on time: without the thread's timer slack, where that is more than a thousandth of the sleep.
   @inline(__always)
   package static func sleep(_ word: borrowing Atomic<UInt32>, while expected: UInt32, until: Int64) -> Int32 {
-    assert(LockOrder.isClear, "who sleeps holds no lock")
+    assert(LockOrder.isClear, "a sleeping thread holds no lock")
     return treadle_system_futex_sleep(address(of: word), expected, until)
   }
 

@@ -10,13 +10,14 @@ import Synchronization
 /// The kernel lends the priority of who sleeps on a word to the thread whose id the word holds, until that thread gives
 /// the word up. These locks are opened by a plain store, so they are not such words. There is one word of each kind
 /// for the whole process, and a mutex around it, the turn: the waiter whose turn it is names the lock's holder in the
-/// word, then looks at the lock again behind a barrier on all processors; whoever opens a lock looks for his name
-/// behind the opening. So either the waiter sees the lock open, or the holder sees his name and gives the word up.
+/// word, then looks at the lock again behind a barrier on all processors. A thread that opens a lock looks for its id
+/// in the word behind the opening. So either the waiter sees the lock open, or the holder sees its id and gives the
+/// word up.
 ///
-/// Who has a turn waits for a thread that has a lock of that kind, and such a thread takes no turn of the same kind or
-/// of an earlier one. So whoever has the turn of the gates waits for a thread that waits for nothing, and whoever has
-/// that of the loops' locks for one that waits at most for a claim or a gate. Each turn has its place among the locks
-/// (`LockRank`), before those that its thread waits for.
+/// The thread with a turn waits for the holder of a lock of that kind, and the holder takes no turn of the same kind or
+/// of an earlier one. So the thread with the turn of the gates waits for a thread that waits for nothing. The thread
+/// with the turn of the loops' locks waits for one that waits for a claim or a gate at most. A turn's `LockRank` is
+/// before that of the lock which its thread waits for.
 enum Inheritance {
   /// The locks that lend by one word, in the order in which a thread takes them.
   enum Kind {
@@ -34,7 +35,7 @@ enum Inheritance {
     let turn = Mutex.at(treadle_system_turn(kind))
     assert(LockOrder.leave(Kind.ranks(kind).lock), "the lock is noted before the wait")
     turn.pointee.lock(Kind.ranks(kind).turn)
-    assert(LockOrder.enter(Kind.ranks(kind).lock), "who has a turn waits for a later lock")
+    assert(LockOrder.enter(Kind.ranks(kind).lock), "the thread with a turn waits for a later lock")
     var patience = Patience(inOrder: true)
     while !lock.spin(id) {
       if !lend(kind, to: lock.load(ordering: .relaxed), lock) { patience.wait() }
@@ -76,7 +77,7 @@ package struct Patience {
   private static let sleep: Int64 = 50_000
 
   /// `inOrder`: the caller may hold locks that come before what it waits for.
-  package init(inOrder: Bool = false) { assert(inOrder || LockOrder.isClear, "who waits for others holds no lock") }
+  package init(inOrder: Bool = false) { assert(inOrder || LockOrder.isClear, "a waiter holds no lock") }
 
   package mutating func wait() {
     yields &+= 1

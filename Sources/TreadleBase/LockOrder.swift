@@ -3,9 +3,9 @@
 
 import CTreadleSystem
 
-/// The order in which one thread takes locks, and waits for what is none but held like one: only a later rank than all
-/// that it holds. So whoever waits does so for a thread that itself waits for a later rank at most. Checked where
-/// assertions are, at each lock and before each wait, whether or not another thread is in the way.
+/// The order in which one thread takes locks, turns and claims: only a later rank than all that it holds. So the holder
+/// that a waiter waits for itself waits for a later rank at most. Checked in builds with assertions, at each lock and
+/// before each wait, whether or not another thread is in the way.
 package enum LockRank: UInt32 {
   /// The registrations of the whole process: the start, the initial thread, notifications, the last resort.
   case process

@@ -17,30 +17,20 @@ package struct Mutex: ~Copyable {
   @inline(__always)
   package borrowing func lock(_ rank: LockRank) {
     assert(LockOrder.enter(rank), "locks are taken in the order of their ranks")
-    take()
-  }
-
-  @inline(__always)
-  package borrowing func unlock(_ rank: LockRank) {
-    assert(LockOrder.leave(rank), "a lock is given back by the thread that took it")
-    giveBack()
-  }
-
-  /// Whether the thread with this id has it.
-  borrowing func isHeld(by id: UInt32) -> Bool { holder.load(ordering: .relaxed) & ~Mutex.wanted == id }
-
-  @inline(__always)
-  private borrowing func take() {
     let id = treadle_system_thread().pointee.id
     if id == 0 || !holder.take(id) { wait() }
   }
 
   @inline(__always)
-  private borrowing func giveBack() {
+  package borrowing func unlock(_ rank: LockRank) {
+    assert(LockOrder.leave(rank), "a lock is given back by the thread that took it")
     let (isFree, _) = holder.compareExchange(
       expected: treadle_system_thread().pointee.id, desired: 0, successOrdering: .releasing, failureOrdering: .relaxed)
     if !isFree { handOver() }
   }
+
+  /// Whether the thread with this id has it.
+  borrowing func isHeld(by id: UInt32) -> Bool { holder.load(ordering: .relaxed) & ~Mutex.wanted == id }
 
   @inline(never)
   private borrowing func wait() {

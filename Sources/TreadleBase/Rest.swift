@@ -16,7 +16,7 @@ package enum Rest {
 
   /// Returns when the counter is not `seen` any more, at `until`, or for no reason.
   package static func wait(_ seen: UInt32, until: Int64) {
-    assert(LockOrder.isClear, "who waits for others holds no lock")
+    assert(LockOrder.isClear, "a waiter holds no lock")
     treadle_system_rest_wait(seen, until)
   }
 }

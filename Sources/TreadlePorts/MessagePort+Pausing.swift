@@ -70,7 +70,7 @@ extension MessagePort {
 
   /// Without a timer: better a loop that is late than one that spins. The lock is not held.
   static func sleep() {
-    assert(LockOrder.isClear, "who sleeps holds no lock")
+    assert(LockOrder.isClear, "a sleeping thread holds no lock")
     treadle_system_sleep_until(Clock.now() &+ 1_000_000)
   }
 

@@ -194,7 +194,7 @@ extension MessagePort {
           // neither.
           if !takeReplies(item) { return false }
           try MessagePort.demandTime(until)
-          assert(LockOrder.isClear, "who waits for others holds no lock")
+          assert(LockOrder.isClear, "a waiter holds no lock")
           treadle_system_socket_rest(socket.number, min(until, Clock.now() &+ pause))
           pause = min(2 &* pause, 10_000_000)
         case .failed(let result): throw Failure.system("sendmsg", result)
@@ -209,7 +209,7 @@ extension MessagePort {
   /// Waits for room in the socket. A server receives nothing from a sender that has no room for its replies, so these
   /// are taken meanwhile. False if the other side has gone.
   private func awaitRoom(_ socket: MessageSocket, until: Int64, _ item: Item) -> Bool {
-    assert(LockOrder.isClear, "who waits for others holds no lock")
+    assert(LockOrder.isClear, "a waiter holds no lock")
     if !treadle_system_socket_wait(socket.number, until) { return true }
     if !takeReplies(item) { return false }
     // Without memory they are there still.

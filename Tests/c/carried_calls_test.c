@@ -94,7 +94,7 @@ enum { KINDS = COUNT(kinds) };
 
 /* --- A call, from its beginning to its end ---------------------------------------------------------- */
 
-/* Whoever waits does that on a thread of its own. */
+/* Each waiter waits on a thread of its own. */
 static void *do_call(void *info) {
     struct call *call = info;
     treadle_error_info error = {.struct_size = sizeof error};

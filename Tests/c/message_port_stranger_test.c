@@ -183,7 +183,7 @@ TEST(a_port_of_this_process_makes_room_itself, "MSG-3 MSG-6 MSG-9") {
     CHECK_INT(discard(local), TREADLE_OK);
 }
 
-/* Whoever connects while the process has no descriptor left is turned away, one after the other: each by the descriptor in reserve. */
+/* Clients that connect while the process has no descriptor left are refused one after the other, each by the reserved descriptor. */
 TEST(each_is_turned_away_while_no_descriptor_is_left, "MSG-9") {
     struct received got = {0};
     const char *name = new_name();

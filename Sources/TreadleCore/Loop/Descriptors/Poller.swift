@@ -240,7 +240,7 @@ struct Poller {
   /// Takes events from the kernel, in place of those taken before; with a date waits for one until then. Returns their
   /// number with those of the loop's own, or -errno.
   func wait(_ loop: Loop, until date: Int64?) -> Int32 {
-    assert(date == nil || LockOrder.isClear, "who waits for others holds no lock")
+    assert(date == nil || LockOrder.isClear, "a waiter holds no lock")
     state.nextEvent = 0
     var limit: Int32 = date == nil ? 0 : -1
     if let date {

@@ -28,7 +28,7 @@ extension Thread {
             state.gone.wait(nil, until: until)
             if !state.gone.isOver { throw Failure(Status.timeout, "timeout_ns", "passed before the thread ended") }
           }
-          assert(LockOrder.isClear, "who waits for others holds no lock")
+          assert(LockOrder.isClear, "a waiter holds no lock")
           let result = treadle_system_thread_join(pthread)
           if result < 0 { throw Failure.system("thread", result) }
         }

@@ -43,7 +43,7 @@ extension Thread {
     unlock()
   }
 
-  /// The client may end the calling thread in it: those who wait for this one are told all the same.
+  /// The client may end the calling thread in it: waiters for this thread are told all the same.
   private func endUnstarted() {
     ObjectCall.recorded(0, holding: self, { $0.assumingMemoryBound(to: Thread.self).pointee.endUnstarted() }) {
       abandon()

@@ -164,7 +164,7 @@ package struct CarriedCall {
     // Relaxed: a thread that finds it over by the phase alone reads nothing else of it. The completion and the owner's
     // lock order more.
     job.pointee.phase.store(phase, ordering: .relaxed)
-    // It may end the thread: whoever waits goes on all the same.
+    // The client may end the thread in it: waiters are woken all the same.
     ObjectCall.recorded(0, holding: self, { $0.assumingMemoryBound(to: CarriedCall.self).pointee.tellEnd() }) {
       state.end(room, phase)
     }

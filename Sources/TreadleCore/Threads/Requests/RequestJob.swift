@@ -111,7 +111,7 @@ struct RequestJob: ~Copyable {
     end.tell()
   }
 
-  /// What is told to whoever waits, also where a release of the request ends the thread.
+  /// The end of the waiter's wait, also if a release of the request ends the thread.
   private struct WaitEnd {
     let waiter: UnsafeMutablePointer<Waiter>
     let outcome: UInt32
